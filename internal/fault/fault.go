@@ -1,0 +1,74 @@
+// Package fault owns how a refusal is told: its class, one sentence, the way
+// on, and the facts that a program may want. Commands map the class to an exit
+// code; no other package knows exit codes.
+//
+// An error that is not a *Error is an unexpected failure.
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A Class says why something was refused. The words are stable: they are the
+// "code" of --json output.
+type Class string
+
+// The classes. The comment gives the exit code that both tools use for it.
+const (
+	Failed      Class = "failed"      // 1: an expected failure of something we ran, such as a step
+	Held        Class = "held"        // 3: the lease is held, frozen, or not provably gone
+	Unverified  Class = "unverified"  // 4: no passing verification, or the check just failed
+	Conflict    Class = "conflict"    // 5: conflict with the base, a guard, an ambiguous choice
+	Lost        Class = "lost"        // 6: the lease was broken or recovered while in use
+	Disagree    Class = "disagree"    // 7: reconcile found disagreements
+	Ambiguous   Class = "ambiguous"   // 8: chain malformed, rewritten, deleted, of a newer format
+	Unreachable Class = "unreachable" // 9: authority unreachable, refused the write, cannot compare and swap
+	Usage       Class = "usage"       // 129
+)
+
+// An Error is a refusal as a user meets it.
+type Error struct {
+	Class Class
+	// What is one sentence without a full stop: what happened, to what.
+	What string
+	// Hint is the whole next command, or a sentence with it; may be empty.
+	Hint string
+	// Facts are for --json, merged into the "error" object; may be nil. Keys
+	// are snake_case.
+	Facts map[string]any
+	// Err is the cause, already told in What; may be nil.
+	Err error
+}
+
+func (e *Error) Error() string { return e.What }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// New makes an Error with a formatted sentence. The operand of a %w becomes
+// the cause, as with fmt.Errorf.
+func New(class Class, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Class: class, What: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// WithHint sets the hint and returns e.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// WithFacts sets the facts and returns e.
+func (e *Error) WithFacts(facts map[string]any) *Error {
+	e.Facts = facts
+	return e
+}
+
+// ClassOf returns the class of the first *Error in err's chain, or "".
+func ClassOf(err error) Class {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Class
+	}
+	return ""
+}

@@ -1,0 +1,100 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Config is git's configuration as one process saw it, all scopes and
+// includes applied. Keys are in git's canonical spelling: section and variable
+// in lower case, the subsection as written.
+type Config struct{ values map[string][]string }
+
+func (r *Repo) loadConfig(ctx context.Context) error {
+	out, err := r.run(ctx, command{reading: true, args: []string{"config", "--list", "-z"}})
+	if err != nil {
+		return err
+	}
+	r.Config = parseConfig(out)
+	return nil
+}
+
+func parseConfig(out string) Config {
+	c := Config{values: map[string][]string{}}
+	for entry := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		// A key without a value ("[core] bare") stands for true and is
+		// printed without the line break.
+		key, value, found := strings.Cut(entry, "\n")
+		if !found {
+			value = "true"
+		}
+		c.values[key] = append(c.values[key], value)
+	}
+	return c
+}
+
+// Get is the last value of key, or "".
+func (c Config) Get(key string) string {
+	if all := c.values[key]; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ""
+}
+
+// All are the values of key, in git's order.
+func (c Config) All(key string) []string { return c.values[key] }
+
+// Bool reads key as git reads a boolean; fallback is the value of an absent key.
+func (c Config) Bool(key string, fallback bool) (bool, error) {
+	switch v := strings.ToLower(c.Get(key)); v {
+	case "":
+		if len(c.values[key]) == 0 {
+			return fallback, nil
+		}
+		return false, nil // "key =" is false in git
+	case "true", "yes", "on", "1":
+		return true, nil
+	case "false", "no", "off", "0":
+		return false, nil
+	default:
+		return false, fmt.Errorf("config %s: %q is not true or false", key, v)
+	}
+}
+
+// Duration reads key as Go spells durations ("30s", "2m"); fallback is the
+// value of an absent key.
+func (c Config) Duration(key string, fallback time.Duration) (time.Duration, error) {
+	v := c.Get(key)
+	if v == "" {
+		return fallback, nil
+	}
+	d, err := time.ParseDuration(v)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("config %s: %q is not a duration such as 30s or 2m", key, v)
+	}
+	return d, nil
+}
+
+// Remotes are the names of the configured remotes that have a URL, in git's order.
+func (c Config) Remotes() []string {
+	var names []string
+	for key := range c.values {
+		name, ok := strings.CutPrefix(key, "remote.")
+		if !ok {
+			continue
+		}
+		if name, ok = strings.CutSuffix(name, ".url"); ok && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// SetConfig writes one value into the repository's own configuration, which
+// all its worktrees share.
+func (r *Repo) SetConfig(ctx context.Context, key, value string) error {
+	_, err := r.run(ctx, command{args: []string{"config", "--local", "--add", key, value}})
+	return err
+}

@@ -1,0 +1,365 @@
+// Package git drives the git executable. It is the only door to it: no other
+// package runs git, and methods name operations, they never take an argv.
+//
+// It owns the environment of git's processes, the parsing of what git prints,
+// and the settings that must not leak from a user's configuration into our
+// commands. It promises that every ref update and every push carries an
+// expectation, that object ids and ref names which it returns are well formed,
+// and that nothing is decided by the wording of a message. It refuses git
+// older than MinVersion.
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"gitland/internal/object"
+)
+
+// killDelay is how long a git process may take to clean up after SIGTERM.
+// SIGKILL at once would leave its .lock files behind.
+const killDelay = 10 * time.Second
+
+// maxOutput bounds what is kept of one command's standard output.
+const maxOutput = 256 << 20
+
+// A Repo is one repository, seen from one directory. It is safe for use by
+// several goroutines. Close it when done.
+type Repo struct {
+	Dir       string // where commands run; pathspecs are relative to it
+	GitDir    string // of this worktree, absolute
+	CommonDir string // shared by all worktrees, absolute
+	Top       string // of the work tree; empty when there is none here
+	Prefix    string // Dir relative to Top, "" or ending in a slash
+	Format    object.Format
+	Config    Config
+
+	environ []string
+	durable bool
+	objects *objectReader
+	ident   func() (string, error)
+}
+
+// Options say how to open a repository.
+type Options struct {
+	Dir     string   // "" is the current directory
+	Environ []string // as os.Environ; the caller's environment
+	// Unattended keeps git from asking for a password on a terminal.
+	Unattended bool
+}
+
+// An Error is a git command that failed. Args has no secrets: object data,
+// tokens and messages go through standard input.
+type Error struct {
+	Args     []string
+	ExitCode int // -1 when it did not start, or was ended by a signal
+	Stderr   string
+	Err      error
+}
+
+func (e *Error) Error() string {
+	what := "git " + e.Args[0]
+	if text := strings.TrimSpace(e.Stderr); text != "" {
+		return what + ": " + text
+	}
+	return what + ": " + e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrNotFound says that an object or ref is not there.
+var ErrNotFound = errors.New("not found")
+
+// ErrNoRepository says that the directory is in no git repository, or in one
+// that git refuses to use.
+var ErrNoRepository = errors.New("not in a git repository")
+
+// Open finds the repository that opts.Dir is in. It returns an *OldError for
+// a git that is too old, and an error that wraps ErrNoRepository when there is
+// no repository.
+func Open(ctx context.Context, opts Options) (*Repo, error) {
+	r := &Repo{Dir: opts.Dir, environ: childEnv(opts)}
+	// Three questions, asked side by side: on a slow machine the start of a
+	// process is most of what a short git command costs.
+	var wg sync.WaitGroup
+	var versionErr, configErr, placeErr error
+	wg.Go(func() { versionErr = r.checkVersion(ctx) })
+	wg.Go(func() { configErr = r.loadConfig(ctx) })
+	wg.Go(func() { placeErr = r.locate(ctx) })
+	wg.Wait()
+	if err := cmpErr(versionErr, placeErr, configErr); err != nil {
+		return nil, err
+	}
+	r.objects = &objectReader{repo: r}
+	r.ident = sync.OnceValues(func() (string, error) { return r.readIdent(ctx) })
+	return r, nil
+}
+
+// cmpErr returns the first error that is not nil.
+func cmpErr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends the helper process that reads objects.
+func (r *Repo) Close() { r.objects.close() }
+
+// Durable returns the same repository with every write synced to disk before
+// the command that made it returns. Git's default leaves loose objects out
+// (core.fsync in git-config(1)), which would let a ref outlive its objects
+// where this repository is itself the authority.
+func (r *Repo) Durable() *Repo {
+	c := *r
+	c.durable = true
+	return &c
+}
+
+// In returns the repository as seen from another of its worktrees.
+func (r *Repo) In(ctx context.Context, dir string) (*Repo, error) {
+	c := *r
+	c.Dir = dir
+	c.environ = WithoutRepoEnv(r.environ)
+	if err := c.locate(ctx); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// repoVars are the variables that tie a git process to one repository, as
+// "git rev-parse --local-env-vars" lists them, without those that carry
+// configuration: "git -c k=v land" arrives in GIT_CONFIG_PARAMETERS.
+var repoVars = []string{
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_OBJECT_DIRECTORY", "GIT_DIR", "GIT_WORK_TREE",
+	"GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INDEX_FILE", "GIT_REPLACE_REF_BASE",
+	"GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE",
+}
+
+// WithoutRepoEnv drops the variables that tie a process to one repository, for
+// commands that run in another one, or in another worktree. Leaked, they have
+// made hooks write into the wrong repository.
+func WithoutRepoEnv(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(repoVars, name)
+	})
+}
+
+// childEnv is the one place that decides what our git processes see.
+func childEnv(opts Options) []string {
+	env := slices.DeleteFunc(slices.Clone(opts.Environ), func(kv string) bool {
+		// A reflog line of ours must not carry another command's name.
+		return strings.HasPrefix(kv, "GIT_REFLOG_ACTION=")
+	})
+	env = append(env,
+		"LANGUAGE=C",               // one language for messages that we pass on
+		"GIT_NO_REPLACE_OBJECTS=1", // a replaced event or record is not what was pushed
+		"GIT_EDITOR=:",             // nothing here may open an editor
+		"GIT_MERGE_AUTOEDIT=no",
+	)
+	if opts.Unattended {
+		env = append(env, "GIT_TERMINAL_PROMPT=0")
+	}
+	return env
+}
+
+// Environ is the environment of git's processes, for commands that should see
+// the repository as git does.
+func (r *Repo) Environ() []string { return slices.Clone(r.environ) }
+
+// A command is one run of git.
+type command struct {
+	args    []string
+	config  []string // "key=value" pairs for -c
+	stdin   []byte
+	env     []string
+	reading bool // takes no optional locks
+	dir     string
+}
+
+// pinned is configuration that no command of ours may inherit: background
+// maintenance would outlive us while holding descriptors and locks, and git's
+// 100 ms for a ref lock is too short beside other sessions.
+var pinned = []string{
+	"gc.auto=0", "maintenance.auto=false",
+	"core.filesRefLockTimeout=5000", "core.packedRefsTimeout=5000",
+}
+
+func (r *Repo) start(ctx context.Context, c command) *exec.Cmd {
+	var argv []string
+	for _, kv := range slices.Concat(pinned, c.config) {
+		argv = append(argv, "-c", kv)
+	}
+	if r.durable && !c.reading {
+		argv = append(argv, "-c", "core.fsync=committed,reference", "-c", "core.fsyncMethod=batch")
+	}
+	cmd := exec.CommandContext(ctx, "git", append(argv, c.args...)...)
+	cmd.Dir = r.Dir
+	if c.dir != "" {
+		cmd.Dir = c.dir
+	}
+	cmd.Env = slices.Concat(r.environ, c.env)
+	if c.reading {
+		cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0")
+	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = killDelay
+	return cmd
+}
+
+// run returns the command's standard output, also when it failed, and an
+// *Error when it did.
+func (r *Repo) run(ctx context.Context, c command) (string, error) {
+	cmd := r.start(ctx, c)
+	if c.stdin != nil {
+		cmd.Stdin = bytes.NewReader(c.stdin)
+	}
+	var stdout, stderr limited
+	stdout.max, stderr.max = maxOutput, 64<<10
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if err == nil && stdout.cut {
+		err = fmt.Errorf("more than %d bytes of output", maxOutput)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return stdout.String(), &Error{Args: c.args, ExitCode: exitCode(cmd), Stderr: stderr.String(), Err: err}
+	}
+	return stdout.String(), nil
+}
+
+func exitCode(cmd *exec.Cmd) int {
+	if cmd.ProcessState == nil {
+		return -1
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// ExitCode is the exit code of the git command that failed with err, or -1.
+func ExitCode(err error) int {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.ExitCode
+	}
+	return -1
+}
+
+// limited keeps the first max bytes and swallows the rest, so that a hostile
+// remote cannot fill the memory.
+type limited struct {
+	bytes.Buffer
+	max int
+	cut bool
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if room := l.max - l.Len(); len(p) > room {
+		l.cut = true
+		l.Buffer.Write(p[:max(room, 0)])
+		return len(p), nil
+	}
+	return l.Buffer.Write(p)
+}
+
+// locate fills in where the repository is.
+func (r *Repo) locate(ctx context.Context) error {
+	out, err := r.run(ctx, command{reading: true, args: []string{"rev-parse",
+		"--path-format=absolute", "--absolute-git-dir", "--git-common-dir",
+		"--show-object-format", "--is-inside-work-tree", "--show-prefix",
+		"--show-toplevel", // last, since it fails where there is no work tree
+	}})
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if len(lines) < 5 {
+		if err == nil {
+			err = fmt.Errorf("rev-parse: unexpected answer")
+		}
+		return fmt.Errorf("%w: %w", ErrNoRepository, err)
+	}
+	if len(lines) > 6 {
+		return fmt.Errorf("%w: a path with a line break in its name", ErrNoRepository)
+	}
+	r.GitDir, r.CommonDir = lines[0], lines[1]
+	if r.Format, err = object.ParseFormat(lines[2]); err != nil {
+		return err
+	}
+	r.Top, r.Prefix = "", ""
+	if lines[3] == "true" && len(lines) == 6 {
+		r.Prefix, r.Top = lines[4], lines[5]
+	}
+	return nil
+}
+
+// Ident is the committer's identity as git would write it now, without the
+// date: "Name <email>". It fails, with git's own explanation, where no
+// identity is configured.
+func (r *Repo) Ident() (string, error) {
+	full, err := r.ident()
+	if err != nil {
+		return "", err
+	}
+	return IdentName(full), nil
+}
+
+// Stamp is Ident followed by a date. GIT_COMMITTER_DATE wins over now, as it
+// does in git.
+func (r *Repo) Stamp(now time.Time) (string, error) {
+	full, err := r.ident()
+	if err != nil {
+		return "", err
+	}
+	if slices.ContainsFunc(r.environ, func(kv string) bool { return strings.HasPrefix(kv, "GIT_COMMITTER_DATE=") }) {
+		return full, nil
+	}
+	return fmt.Sprintf("%s %d %s", IdentName(full), now.Unix(), now.Format("-0700")), nil
+}
+
+// IdentName cuts the date off an identity as it stands in a commit.
+func IdentName(ident string) string {
+	name, _, found := strings.Cut(ident, ">")
+	if !found {
+		return ident
+	}
+	return name + ">"
+}
+
+func (r *Repo) readIdent(ctx context.Context) (string, error) {
+	out, err := r.run(ctx, command{reading: true, args: []string{"var", "GIT_COMMITTER_IDENT"}})
+	if err != nil {
+		return "", fmt.Errorf("read your git identity: %w", err)
+	}
+	return strings.TrimSpace(out), nil
+}
+
+// copyFile copies a file's bytes; used for index files, which are replaced
+// and never changed in place, so that a plain copy is a consistent one.
+func copyFile(dst, src string) error {
+	in, err := os.Open(src)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(dst, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}

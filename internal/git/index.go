@@ -1,0 +1,281 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gitland/internal/object"
+)
+
+// A Change is the difference of one path between two trees, or between a tree
+// and the index. A missing side has mode "000000".
+type Change struct {
+	Path             string // relative to the top
+	OldMode, NewMode string
+	Old, New         object.OID
+}
+
+// Deleted reports whether the new side lacks the path.
+func (c Change) Deleted() bool { return c.NewMode == "000000" }
+
+// IsSubmodule reports whether the new side is a commit of another repository.
+func (c Change) IsSubmodule() bool { return c.NewMode == "160000" }
+
+// DiffTrees lists the paths in which two trees differ, without looking for
+// renames.
+func (r *Repo) DiffTrees(ctx context.Context, from, to object.OID) ([]Change, error) {
+	if from == to {
+		return nil, nil
+	}
+	return r.rawDiff(ctx, command{reading: true, args: []string{"diff-tree", "-r", "-z", "--raw",
+		"--no-renames", "--full-index", "--ignore-submodules=none", string(from), string(to)}})
+}
+
+// DiffIndex lists the paths in which the index differs from a tree. An
+// unmerged path has the mode "000000" on its new side.
+func (r *Repo) DiffIndex(ctx context.Context, tree object.OID) ([]Change, error) {
+	return r.rawDiff(ctx, command{reading: true, args: []string{"diff-index", "--cached", "-z", "--raw",
+		"--no-renames", "--full-index", "--ignore-submodules=none", string(tree)}})
+}
+
+func (r *Repo) rawDiff(ctx context.Context, c command) ([]Change, error) {
+	c.args = append(c.args, "--")
+	out, err := r.run(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return parseRaw(out)
+}
+
+// parseRaw reads ":<mode> <mode> <oid> <oid> <status>\0<path>\0" of git-diff-tree(1).
+func parseRaw(out string) ([]Change, error) {
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	if out == "" {
+		return nil, nil
+	}
+	if len(fields)%2 != 0 {
+		return nil, fmt.Errorf("raw diff: odd number of fields")
+	}
+	var changes []Change
+	for i := 0; i < len(fields); i += 2 {
+		f := strings.Fields(strings.TrimPrefix(fields[i], ":"))
+		if len(f) != 5 {
+			return nil, fmt.Errorf("raw diff: line %q", fields[i])
+		}
+		changes = append(changes, Change{Path: fields[i+1], OldMode: f[0], NewMode: f[1],
+			Old: object.OID(f[2]), New: object.OID(f[3])})
+	}
+	return changes, nil
+}
+
+// An IndexEntry is one path of the index at stage 0. Mode "0" removes it.
+type IndexEntry struct {
+	Mode string
+	OID  object.OID
+	Path string
+}
+
+// IndexEntries reads the entries of the given paths, as literal names relative
+// to the top, and reports whether one of them is in the middle of a merge. A
+// path that the index lacks comes back with mode "0".
+func (r *Repo) IndexEntries(ctx context.Context, paths []string) (entries []IndexEntry, unmerged bool, err error) {
+	if len(paths) == 0 {
+		return nil, false, nil
+	}
+	found := map[string]IndexEntry{}
+	// In batches: names travel as arguments, whose total length is bounded.
+	for batch := range batches(paths, 500) {
+		args := append([]string{"--literal-pathspecs", "ls-files", "--stage", "-z", "--full-name", "--"}, batch...)
+		out, err := r.run(ctx, command{reading: true, args: args, dir: r.Top})
+		if err != nil {
+			return nil, false, err
+		}
+		for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+			head, path, _ := strings.Cut(line, "\t")
+			f := strings.Fields(head)
+			if len(f) != 3 {
+				continue
+			}
+			unmerged = unmerged || f[2] != "0"
+			found[path] = IndexEntry{Mode: f[0], OID: object.OID(f[1]), Path: path}
+		}
+	}
+	for _, p := range paths {
+		e, ok := found[p]
+		if !ok {
+			e = IndexEntry{Mode: "0", OID: r.Format.Zero(), Path: p}
+		}
+		entries = append(entries, e)
+	}
+	return entries, unmerged, nil
+}
+
+func batches(paths []string, n int) func(func([]string) bool) {
+	return func(yield func([]string) bool) {
+		for len(paths) > 0 {
+			k := min(n, len(paths))
+			if !yield(paths[:k]) {
+				return
+			}
+			paths = paths[k:]
+		}
+	}
+}
+
+// SetIndex sets or removes entries of the index and leaves all others as they
+// are, byte for byte.
+func (r *Repo) SetIndex(ctx context.Context, entries []IndexEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	var in bytes.Buffer
+	for _, e := range entries {
+		oid := e.OID
+		if e.Mode == "0" || e.Mode == "000000" {
+			oid = r.Format.Zero()
+		}
+		fmt.Fprintf(&in, "%s %s\t%s\x00", e.Mode, oid, e.Path)
+	}
+	_, err := r.run(ctx, command{args: []string{"update-index", "-z", "--index-info"}, stdin: in.Bytes(), dir: r.Top})
+	return err
+}
+
+// A TempIndex is a copy of the index in which a tree can be built without
+// touching the real one.
+type TempIndex struct {
+	repo *Repo
+	path string
+}
+
+// TempIndex copies the index into the git directory; id makes the name unique.
+// A copy, not an empty index: it keeps skip-worktree bits, and the cached file
+// times that save reading every file.
+func (r *Repo) TempIndex(ctx context.Context, id string) (*TempIndex, error) {
+	path := filepath.Join(r.GitDir, "lease-index-"+id)
+	real := r.indexPath()
+	if err := copyFile(path, real); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("copy the index: %w", err)
+	}
+	c := *r
+	c.environ = append(r.Environ(), "GIT_INDEX_FILE="+path)
+	return &TempIndex{repo: &c, path: path}, nil
+}
+
+// indexPath honours GIT_INDEX_FILE, which git itself sets for hooks.
+func (r *Repo) indexPath() string {
+	for _, kv := range r.environ {
+		if path, ok := strings.CutPrefix(kv, "GIT_INDEX_FILE="); ok {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(r.Top, path)
+			}
+			return path
+		}
+	}
+	return filepath.Join(r.GitDir, "index")
+}
+
+// Close removes the copy.
+func (t *TempIndex) Close() {
+	os.Remove(t.path)
+	os.Remove(t.path + ".lock")
+}
+
+// Reset makes the copy equal to tree, keeping what is known of the files.
+func (t *TempIndex) Reset(ctx context.Context, tree object.OID) error {
+	_, err := t.repo.run(ctx, command{args: []string{"read-tree", "--reset", string(tree)}})
+	return err
+}
+
+// ErrNoMatch says that a pathspec matched no file.
+var ErrNoMatch = errors.New("matches no file")
+
+// Add takes the working tree's content of the paths, as "git add -A" does:
+// filters, modes and deletions included. paths are git's pathspecs, relative
+// to the repository's Dir; none means everything.
+func (t *TempIndex) Add(ctx context.Context, paths ...string) error {
+	args := []string{"add", "-A", "--"}
+	if len(paths) == 0 {
+		args = append(args, ":/")
+	}
+	_, err := t.repo.run(ctx, command{args: append(args, paths...), config: []string{"advice.addEmbeddedRepo=false"}})
+	if ExitCode(err) == 128 && len(paths) > 0 {
+		// Git dies both for an unmatched pathspec and for an unreadable file.
+		if _, listErr := t.repo.run(ctx, command{reading: true, args: append([]string{
+			"ls-files", "--error-unmatch", "--cached", "--others", "--exclude-standard", "-z", "--"}, paths...)}); ExitCode(listErr) == 1 {
+			return fmt.Errorf("%w: %w", ErrNoMatch, err)
+		}
+	}
+	return err
+}
+
+// WriteTree stores the copy as a tree.
+func (t *TempIndex) WriteTree(ctx context.Context) (object.OID, error) {
+	return t.repo.WriteTree(ctx)
+}
+
+// WriteTree stores the index as a tree. It fails in the middle of a merge.
+func (r *Repo) WriteTree(ctx context.Context) (object.OID, error) {
+	out, err := r.run(ctx, command{args: []string{"write-tree"}})
+	if err != nil {
+		return "", err
+	}
+	return object.ParseOID(strings.TrimSpace(out))
+}
+
+// MoveWorkTree takes index and work tree from one tree to another by git's
+// two-tree merge (git-read-tree(1)): a path that the user has changed, or that
+// is in the way, makes it fail with nothing touched. With dry it only says
+// whether it would work.
+func (r *Repo) MoveWorkTree(ctx context.Context, from, to object.OID, dry bool) error {
+	args := []string{"read-tree", "-m", "-u"}
+	if dry {
+		args = append(args, "-n")
+	}
+	_, err := r.run(ctx, command{args: append(args, string(from), string(to)), dir: r.Top})
+	return err
+}
+
+// MoveWorkTree is the same on the copy.
+func (t *TempIndex) MoveWorkTree(ctx context.Context, from, to object.OID, dry bool) error {
+	return t.repo.MoveWorkTree(ctx, from, to, dry)
+}
+
+// SetIndex is the same on the copy.
+func (t *TempIndex) SetIndex(ctx context.Context, entries []IndexEntry) error {
+	return t.repo.SetIndex(ctx, entries)
+}
+
+// Refresh brings the index's cached file times up to date, so that commands
+// that trust them do not report unchanged files. It cannot fail in a way that
+// matters: the next "git status" does the same.
+func (r *Repo) Refresh(ctx context.Context) {
+	r.run(ctx, command{args: []string{"update-index", "-q", "--refresh"}, dir: r.Top})
+}
+
+// HashFile is the id that a file of the work tree would have in the object
+// database, filters applied. A missing file is ErrNotFound.
+func (r *Repo) HashFile(ctx context.Context, path string) (object.OID, error) {
+	full := filepath.Join(r.Top, path)
+	info, err := os.Lstat(full)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s: %w", path, ErrNotFound)
+	}
+	if err != nil {
+		return "", err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		target, err := os.Readlink(full)
+		return r.Format.Hash(object.Blob, []byte(target)), err
+	}
+	out, err := r.run(ctx, command{reading: true, args: []string{"hash-object", "--", path}, dir: r.Top})
+	if err != nil {
+		return "", err
+	}
+	return object.ParseOID(strings.TrimSpace(out))
+}

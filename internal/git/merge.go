@@ -1,0 +1,57 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"gitland/internal/object"
+)
+
+// A ConflictError lists the paths that a three-way merge could not settle.
+type ConflictError struct{ Paths []string }
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%d conflicting paths: %s", len(e.Paths), strings.Join(e.Paths, ", "))
+}
+
+// MergeTrees merges the change from base to theirs into ours and returns the
+// resulting tree. It touches neither index nor work tree, and returns a
+// *ConflictError where the sides disagree.
+//
+// The trees are wrapped into throw-away commits that share a parent, since
+// "merge-tree --merge-base" came with git 2.40 and takes trees only from 2.45.
+func (r *Repo) MergeTrees(ctx context.Context, base, ours, theirs object.OID) (object.OID, error) {
+	switch {
+	case ours == theirs, base == theirs:
+		return ours, nil
+	case base == ours:
+		return theirs, nil
+	}
+	wrap := func(tree object.OID, parents ...object.OID) object.Object {
+		const nobody = "gitland <> 0 +0000"
+		return r.Format.New(object.Commit, object.CommitData{
+			Tree: tree, Parents: parents, Author: nobody, Committer: nobody}.Encode())
+	}
+	b := wrap(base)
+	o, t := wrap(ours, b.OID), wrap(theirs, b.OID)
+	if err := r.Write(ctx, b, o, t); err != nil {
+		return "", err
+	}
+	out, err := r.run(ctx, command{args: []string{"merge-tree", "--write-tree", "-z",
+		"--name-only", "--no-messages", string(o.OID), string(t.OID)}})
+	// Exit code 1 means a conflict, but also a bad revision; only the former
+	// prints a tree.
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	tree, parseErr := object.ParseOID(fields[0])
+	if err != nil && (ExitCode(err) != 1 || parseErr != nil) {
+		return "", err
+	}
+	if parseErr != nil {
+		return "", fmt.Errorf("merge-tree: %w", parseErr)
+	}
+	if err != nil {
+		return "", &ConflictError{Paths: fields[1:]}
+	}
+	return tree, nil
+}

@@ -1,0 +1,282 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"compress/zlib"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+
+	"gitland/internal/object"
+)
+
+// maxObject bounds an object that is read into memory: events, notes and
+// trees, which anyone who may push can make as large as they like.
+const maxObject = 64 << 20
+
+// objectReader is one "git cat-file --batch-command", started when first
+// needed and asked many times.
+type objectReader struct {
+	repo *Repo
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	errs *limited
+}
+
+// Object reads what name resolves to: an object id, a full ref, or
+// "<commit>:<path>". It returns ErrNotFound when there is no such thing.
+func (r *Repo) Object(ctx context.Context, name string) (object.Object, error) {
+	return r.objects.ask(ctx, "contents", name)
+}
+
+// Lookup is Object without the data.
+func (r *Repo) Lookup(ctx context.Context, name string) (object.Object, error) {
+	return r.objects.ask(ctx, "info", name)
+}
+
+// Commit reads and parses one commit.
+func (r *Repo) Commit(ctx context.Context, oid object.OID) (object.CommitData, error) {
+	o, err := r.Object(ctx, string(oid))
+	if err != nil {
+		return object.CommitData{}, err
+	}
+	if o.Kind != object.Commit {
+		return object.CommitData{}, fmt.Errorf("%s is a %s, not a commit", oid.Short(), o.Kind)
+	}
+	c, err := object.ParseCommit(o.Data)
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", oid.Short(), err)
+	}
+	return c, nil
+}
+
+func (o *objectReader) ask(ctx context.Context, verb, name string) (object.Object, error) {
+	if strings.ContainsAny(name, "\n\x00") || name == "" {
+		return object.Object{}, fmt.Errorf("object name %q: %w", name, ErrNotFound)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return object.Object{}, err
+	}
+	if err := o.open(); err != nil {
+		return object.Object{}, err
+	}
+	obj, err := o.roundTrip(verb, name)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		// What it printed can no longer be matched to a question.
+		text := strings.TrimSpace(o.errs.String())
+		o.stop()
+		return obj, fmt.Errorf("read object %s: %w %s", name, err, text)
+	}
+	return obj, err
+}
+
+func (o *objectReader) open() error {
+	if o.cmd != nil {
+		return nil
+	}
+	// Not bound to a context: it serves the clean-up after Ctrl-C as well,
+	// and ends when its standard input is closed.
+	cmd := o.repo.start(context.Background(), command{reading: true, args: []string{"cat-file", "--batch-command"}})
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	o.errs = &limited{max: 64 << 10}
+	cmd.Stderr = o.errs
+	detachFromTerminal(cmd)
+	if err := cmd.Start(); err != nil {
+		return &Error{Args: []string{"cat-file"}, ExitCode: -1, Err: err}
+	}
+	o.cmd, o.in, o.out = cmd, in, bufio.NewReaderSize(out, 64<<10)
+	return nil
+}
+
+func (o *objectReader) roundTrip(verb, name string) (object.Object, error) {
+	var obj object.Object
+	if _, err := fmt.Fprintf(o.in, "%s %s\n", verb, name); err != nil {
+		return obj, err
+	}
+	line, err := o.out.ReadString('\n')
+	if err != nil {
+		return obj, err
+	}
+	line = strings.TrimSuffix(line, "\n")
+	fields := strings.Fields(line)
+	if len(fields) != 3 || strings.HasSuffix(line, " missing") || strings.HasSuffix(line, " ambiguous") {
+		return obj, fmt.Errorf("object %q: %w", name, ErrNotFound)
+	}
+	size, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil {
+		return obj, fmt.Errorf("unexpected answer %q", line)
+	}
+	if obj.OID, err = object.ParseOID(fields[0]); err != nil {
+		return obj, err
+	}
+	obj.Kind = object.Kind(fields[1])
+	if verb == "info" {
+		return obj, nil
+	}
+	if size > maxObject {
+		return obj, fmt.Errorf("%d bytes are more than the %d that are read", size, maxObject)
+	}
+	obj.Data = make([]byte, size+1) // and the line break that follows
+	if _, err := io.ReadFull(o.out, obj.Data); err != nil {
+		return obj, err
+	}
+	obj.Data = obj.Data[:size]
+	return obj, nil
+}
+
+func (o *objectReader) stop() {
+	o.in.Close()
+	o.cmd.Process.Kill() // it only reads; there is nothing to clean up
+	o.cmd.Wait()
+	o.cmd = nil
+}
+
+func (o *objectReader) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.cmd != nil {
+		o.stop()
+	}
+}
+
+// Write stores objects, all in one process. It hands git a pack stream,
+// because "git unpack-objects" is the one command that takes objects of every
+// kind at once; the ids are computed by the caller and need no answer.
+func (r *Repo) Write(ctx context.Context, objs ...object.Object) error {
+	if len(objs) == 0 {
+		return nil
+	}
+	pack, err := r.pack(objs)
+	if err != nil {
+		return err
+	}
+	_, err = r.run(ctx, command{args: []string{"unpack-objects", "-q"}, stdin: pack})
+	return err
+}
+
+// pack writes the format of gitformat-pack(5), version 2, without deltas.
+func (r *Repo) pack(objs []object.Object) ([]byte, error) {
+	types := map[object.Kind]byte{object.Commit: 1, object.Tree: 2, object.Blob: 3}
+	var b bytes.Buffer
+	b.WriteString("PACK")
+	binary.Write(&b, binary.BigEndian, [2]uint32{2, uint32(len(objs))})
+	for _, o := range objs {
+		size := len(o.Data)
+		c := types[o.Kind]<<4 | byte(size&15)
+		for size >>= 4; size > 0; size >>= 7 {
+			b.WriteByte(c | 0x80)
+			c = byte(size & 0x7f)
+		}
+		b.WriteByte(c)
+		z := zlib.NewWriter(&b)
+		if _, err := z.Write(o.Data); err != nil {
+			return nil, err
+		}
+		if err := z.Close(); err != nil {
+			return nil, err
+		}
+	}
+	b.Write(r.Format.Sum(b.Bytes()))
+	return b.Bytes(), nil
+}
+
+// A NewCommit is a commit to be made by "git commit-tree", which applies the
+// user's identity and, when asked, signature.
+type NewCommit struct {
+	Tree    object.OID
+	Parents []object.OID
+	Message string
+	Sign    bool // commit.gpgSign is ignored by commit-tree
+}
+
+// CommitTree makes a commit and returns its id.
+func (r *Repo) CommitTree(ctx context.Context, c NewCommit) (object.OID, error) {
+	args := []string{"commit-tree"}
+	for _, p := range c.Parents {
+		args = append(args, "-p", string(p))
+	}
+	if c.Sign {
+		args = append(args, "-S")
+	}
+	args = append(args, "-F", "-", string(c.Tree))
+	out, err := r.run(ctx, command{args: args, stdin: []byte(c.Message)})
+	if err != nil {
+		return "", err
+	}
+	return object.ParseOID(strings.TrimSpace(out))
+}
+
+// IsAncestor reports whether a is b or one of its ancestors.
+func (r *Repo) IsAncestor(ctx context.Context, a, b object.OID) (bool, error) {
+	if a == b {
+		return true, nil
+	}
+	_, err := r.run(ctx, command{reading: true, args: []string{"merge-base", "--is-ancestor", string(a), string(b)}})
+	if ExitCode(err) == 1 { // git-merge-base(1): 1 is "no", errors are others
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// A RevListEntry is a commit and its parents.
+type RevListEntry struct {
+	OID     object.OID
+	Parents []object.OID
+}
+
+// RevList lists the commits that can be reached from tip and not from any of
+// excluded, parents before children. firstParent follows only first parents;
+// max > 0 keeps the max newest.
+func (r *Repo) RevList(ctx context.Context, tip object.OID, excluded []object.OID, firstParent bool, max int) ([]RevListEntry, error) {
+	args := []string{"rev-list", "--topo-order", "--reverse", "--parents"}
+	if firstParent {
+		args = append(args, "--first-parent")
+	}
+	if max > 0 {
+		args = append(args, "--max-count="+strconv.Itoa(max))
+	}
+	args = append(args, string(tip))
+	for _, x := range excluded {
+		args = append(args, "^"+string(x))
+	}
+	out, err := r.run(ctx, command{reading: true, args: args})
+	if err != nil {
+		return nil, err
+	}
+	var list []RevListEntry
+	for line := range strings.Lines(out) {
+		var e RevListEntry
+		for i, f := range strings.Fields(line) {
+			oid, err := object.ParseOID(f)
+			if err != nil {
+				return nil, fmt.Errorf("rev-list: %w", err)
+			}
+			if i == 0 {
+				e.OID = oid
+			} else {
+				e.Parents = append(e.Parents, oid)
+			}
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}

@@ -1,0 +1,115 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"gitland/internal/object"
+)
+
+// Head is the one ref name outside refs/ that can be updated: a detached HEAD.
+const Head object.Ref = "HEAD"
+
+// An Expect is what a ref must be for an update of it to happen. There is no
+// way to say "whatever it is": the zero Expect is refused.
+type Expect struct {
+	oid   object.OID
+	valid bool
+}
+
+// MustBe expects the ref to be at oid.
+func MustBe(oid object.OID) Expect { return Expect{oid: oid, valid: !oid.IsZero()} }
+
+// MustNotExist expects that there is no such ref.
+func MustNotExist() Expect { return Expect{valid: true} }
+
+// Was is MustBe(oid), or MustNotExist for the empty id.
+func Was(oid object.OID) Expect {
+	if oid.IsZero() {
+		return MustNotExist()
+	}
+	return MustBe(oid)
+}
+
+// OID is the expected object, empty where the ref must not exist.
+func (e Expect) OID() object.OID { return e.oid }
+
+// A Move is the update of one ref. An empty New deletes it.
+type Move struct {
+	Ref object.Ref
+	New object.OID
+	Old Expect
+}
+
+// MoveRefs updates refs of this repository in one transaction: all or none.
+// message becomes the reflog line.
+func (r *Repo) MoveRefs(ctx context.Context, message string, moves ...Move) error {
+	if len(moves) == 0 {
+		return nil
+	}
+	var in bytes.Buffer
+	for _, m := range moves {
+		if !m.Old.valid {
+			return fmt.Errorf("update %s: no expectation was given", m.Ref)
+		}
+		old := m.Old.oid
+		if old.IsZero() {
+			old = r.Format.Zero()
+		}
+		switch {
+		case m.New.IsZero():
+			fmt.Fprintf(&in, "delete %s\x00%s\x00", m.Ref, old)
+		default:
+			fmt.Fprintf(&in, "update %s\x00%s\x00%s\x00", m.Ref, m.New, old)
+		}
+	}
+	args := []string{"update-ref", "-m", message, "--no-deref", "--stdin", "-z"}
+	_, err := r.run(ctx, command{args: args, stdin: in.Bytes()})
+	return err
+}
+
+// Refs lists the refs that are named by, or lie below, one of the given full
+// names. Unlike a look-up by name it never falls back to another ref.
+func (r *Repo) Refs(ctx context.Context, names ...string) (map[object.Ref]object.OID, error) {
+	args := append([]string{"for-each-ref", "--format=%(objectname) %(refname)"}, names...)
+	out, err := r.run(ctx, command{reading: true, args: args})
+	if err != nil {
+		return nil, err
+	}
+	refs := map[object.Ref]object.OID{}
+	for line := range strings.Lines(out) {
+		oid, ref, err := parseRefLine(strings.TrimSuffix(line, "\n"), " ")
+		if err != nil {
+			return nil, err
+		}
+		refs[ref] = oid
+	}
+	return refs, nil
+}
+
+func parseRefLine(line, sep string) (object.OID, object.Ref, error) {
+	id, name, _ := strings.Cut(line, sep)
+	oid, err := object.ParseOID(id)
+	if err != nil {
+		return "", "", err
+	}
+	if name == string(Head) {
+		return oid, Head, nil
+	}
+	ref, err := object.ParseRef(name)
+	return oid, ref, err
+}
+
+// HeadBranch is the branch that HEAD is on, and "" when HEAD is detached.
+func (r *Repo) HeadBranch(ctx context.Context) (object.Ref, error) {
+	out, err := r.run(ctx, command{reading: true, args: []string{"symbolic-ref", "--quiet", "HEAD"}})
+	if ExitCode(err) == 1 { // git-symbolic-ref(1): with --quiet, 1 means detached
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return object.ParseRef(strings.TrimSpace(out))
+}
