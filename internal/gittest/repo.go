@@ -1,0 +1,167 @@
+package gittest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Bare makes an empty bare repository and returns its directory. The
+// arguments go to git init: "--object-format=sha256", say.
+func Bare(t T, initArgs ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "origin.git")
+	Git(t, filepath.Dir(dir), append(append([]string{"init", "--quiet", "--bare", "--initial-branch=main"}, initArgs...), dir)...)
+	return dir
+}
+
+// Remote is Bare with one commit on main, which holds the file README.
+func Remote(t T, initArgs ...string) string {
+	t.Helper()
+	dir := Bare(t, initArgs...)
+	seed := t.TempDir()
+	Git(t, seed, append(append([]string{"init", "--quiet", "--initial-branch=main"}, initArgs...), ".")...)
+	Commit(t, seed, "begin", map[string]string{"README": "A repository to try things on.\n"})
+	Git(t, seed, "push", "--quiet", dir, "main")
+	return dir
+}
+
+// URL is the file:// URL of a repository's directory: with it git talks to a
+// server process, as it would over a network.
+func URL(dir string) string { return "file://" + filepath.ToSlash(dir) }
+
+// Clone clones url and returns the directory. The arguments go to git clone.
+func Clone(t T, url string, cloneArgs ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "clone")
+	args := append([]string{"clone", "--quiet"}, cloneArgs...)
+	Git(t, filepath.Dir(dir), append(args, url, dir)...)
+	return dir
+}
+
+// Write puts files, named relative to dir with slashes, into place.
+func Write(t T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatalf("gittest: %v", err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatalf("gittest: %v", err)
+		}
+	}
+}
+
+// Script writes an executable file: a hook, say. It keeps other goroutines from
+// forking meanwhile, since a child that is born with the file open for writing
+// makes "text file busy" of its first use.
+func Script(t T, path, content string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+		t.Fatalf("gittest: %v", err)
+	}
+}
+
+// Read returns a file's content.
+func Read(t T, dir, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatalf("gittest: %v", err)
+	}
+	return string(content)
+}
+
+// Commit writes files, commits exactly them on the branch that is checked out,
+// and returns the commit's object id.
+func Commit(t T, dir, message string, files map[string]string) string {
+	t.Helper()
+	Write(t, dir, files)
+	args := []string{"commit", "--quiet", "--allow-empty", "--message=" + message, "--only", "--"}
+	for name := range files {
+		Git(t, dir, "add", "--", name)
+		args = append(args, name)
+	}
+	if len(files) == 0 {
+		args = args[:4]
+	}
+	Git(t, dir, args...)
+	return Git(t, dir, "rev-parse", "HEAD")
+}
+
+// Refs returns every ref of a repository with its object id, HEAD's branch
+// under "HEAD". Two maps that are equal mean that nothing moved.
+func Refs(t T, dir string) map[string]string {
+	t.Helper()
+	refs := map[string]string{}
+	if head := TryGit(t, dir, "symbolic-ref", "--quiet", "HEAD"); head.Code == 0 {
+		refs["HEAD"] = strings.TrimSpace(head.Stdout)
+	}
+	for line := range strings.Lines(Git(t, dir, "for-each-ref", "--format=%(refname) %(objectname)")) {
+		name, oid, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		refs[name] = oid
+	}
+	return refs
+}
+
+// Index returns the index of a working tree: for each path the tag (skip
+// worktree, assume unchanged), mode, object id and stage of its entries.
+func Index(t T, dir string) map[string]string {
+	t.Helper()
+	index := map[string]string{}
+	for entry := range strings.SplitSeq(Git(t, dir, "ls-files", "-z", "--stage", "-v"), "\x00") {
+		if detail, path, ok := strings.Cut(entry, "\t"); ok {
+			index[path] += detail + "\n"
+		}
+	}
+	return index
+}
+
+// Files returns every file below dir outside .git: its mode, and its SHA-256
+// or where it links to.
+func Files(t T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Name() == ".git" && d.IsDir() {
+			return filepath.SkipDir
+		}
+		if d.IsDir() {
+			return nil
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		files[filepath.ToSlash(name)], err = describe(path, d)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("gittest: %v", err)
+	}
+	return files
+}
+
+func describe(path string, d fs.DirEntry) (string, error) {
+	info, err := d.Info()
+	if err != nil {
+		return "", err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		to, err := os.Readlink(path)
+		return info.Mode().String() + " " + to, err
+	}
+	content, err := os.ReadFile(path)
+	sum := sha256.Sum256(content)
+	return info.Mode().String() + " " + hex.EncodeToString(sum[:]), err
+}
