@@ -1,0 +1,253 @@
+// Package chain owns the rules of a lease: which event may follow which, and
+// what state that leaves.
+//
+// It promises that Next is the only place where a rule stands: what Next
+// builds Check accepts, and Check accepts nothing else. From the rules follows
+// what the lease promises: at most one holder, a fencing number that only
+// grows, and no landing by an operation that was taken off. It refuses an
+// event that breaks a rule and says which. Everything here is a pure function
+// of its arguments.
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/object"
+)
+
+// Next makes the event that act is to be after prev, or says why it may not
+// follow. prev is nil where there is no good event; then only an adopt may be.
+//
+// act has Name, Kind, ID, Actor, Time and By, and for an event that takes the
+// lease (acquire, or a break that takes it) State.Hold with Operation, Holder,
+// Host, Purpose and Digest. Next fills Parents, Seq, Chain and the whole State,
+// and leaves OID empty. For an adopt over a bad tip, act.Seq may carry that
+// tip's sequence, so that the fence rises above both. What an adopt goes over
+// becomes the last parent; where it is no commit, the caller takes it off.
+func Next(prev *event.Event, act event.Event) (event.Event, error) {
+	next, err := follow(prev, act)
+	if err == nil {
+		err = next.Validate()
+	}
+	if err != nil {
+		return event.Event{}, fmt.Errorf("%s of lease %q: %w", act.Kind, act.Name, err)
+	}
+	return next, nil
+}
+
+func follow(prev *event.Event, act event.Event) (event.Event, error) {
+	next := act
+	next.OID, next.Parents, next.Chain, next.Seq = "", nil, "", 1
+	next.State = event.State{Phase: event.Free}
+	if prev == nil {
+		if act.Kind != event.Adopt {
+			return next, errors.New("only an adopt begins a chain")
+		}
+		return adopt(next, act.Seq)
+	}
+	switch {
+	case act.Name != prev.Name:
+		return next, fmt.Errorf("the chain is of lease %q", prev.Name)
+	case act.ID == prev.ID:
+		return next, fmt.Errorf("event id %s is that of the event before", act.ID)
+	}
+	next.Parents = []object.OID{prev.OID}
+	next.Chain = prev.Root()
+	next.Seq = prev.Seq + 1
+	next.State.Branches = slices.Clone(prev.State.Branches)
+	if act.Kind == event.Adopt {
+		next.State = prev.State
+		return adopt(next, act.Seq)
+	}
+	hold, err := transition(prev.State, act)
+	if err != nil || hold == nil {
+		return next, err
+	}
+	if taken := *hold; hold != prev.State.Hold {
+		taken.TakenBy, taken.Fence = act.ID, next.Seq
+		taken.Since = act.Time.UTC().Truncate(time.Second)
+		hold = &taken
+	}
+	next.State.Phase, next.State.Hold = event.Held, hold
+	return next, nil
+}
+
+// adopt adds a branch to a state that is otherwise kept: it may come under the
+// lease while somebody holds it.
+func adopt(next event.Event, seq uint64) (event.Event, error) {
+	a := next.By.Adopt
+	if a == nil {
+		return next, errors.New("no branch to adopt")
+	}
+	listed := slices.Contains(next.State.Branches, a.Branch)
+	if listed && a.Over == "" {
+		return next, fmt.Errorf("%s is adopted already", a.Branch)
+	}
+	if !listed {
+		next.State.Branches = append(slices.Clone(next.State.Branches), a.Branch)
+	}
+	if a.Over != "" {
+		next.Parents = append(next.Parents, a.Over)
+		next.Seq = max(next.Seq, seq+1)
+	}
+	return next, nil
+}
+
+// transition is who holds the lease after act: nobody, the holder of state, or
+// somebody new, who then stands in act.State.Hold.
+func transition(state event.State, act event.Event) (*event.Hold, error) {
+	by := act.By
+	switch act.Kind {
+	case event.Acquire:
+		if state.Phase != event.Free {
+			return nil, errHeld(state)
+		}
+		return take(act)
+	case event.Void:
+		if state.Phase != event.Free {
+			return nil, errHeld(state)
+		}
+		return nil, nil
+	case event.Release, event.Abort:
+		return nil, own(state, by)
+	case event.Break:
+		return breaking(state, act)
+	case event.Land:
+		return landing(state, by)
+	}
+	return nil, errors.New("unknown kind of event")
+}
+
+func take(act event.Event) (*event.Hold, error) {
+	hold := act.State.Hold
+	switch {
+	case hold == nil:
+		return nil, errors.New("nobody to hold the lease")
+	case hold.Operation != act.By.Operation:
+		return nil, fmt.Errorf("operation %s takes it for operation %s", act.By.Operation, hold.Operation)
+	}
+	return hold, nil
+}
+
+func breaking(state event.State, act event.Event) (*event.Hold, error) {
+	if state.Hold == nil {
+		return nil, errors.New("nobody holds it")
+	}
+	if act.By.Target != state.Hold.Operation {
+		return nil, fmt.Errorf("operation %s is not the holder: %w", act.By.Target, errHeld(state))
+	}
+	if act.State.Hold == nil {
+		return nil, nil
+	}
+	if act.By.Operation == act.By.Target {
+		return nil, fmt.Errorf("operation %s takes it off itself", act.By.Target)
+	}
+	return take(act)
+}
+
+// landing checks the landing's place. A land under a hold that does not reveal
+// the secret leaves the lease with its holder.
+func landing(state event.State, by event.By) (*event.Hold, error) {
+	if by.Land == nil {
+		return nil, errors.New("nothing landed")
+	}
+	if !slices.Contains(state.Branches, by.Land.Branch) {
+		return nil, fmt.Errorf("%s is not under this lease", by.Land.Branch)
+	}
+	switch {
+	case state.Phase == event.Free && by.Secret != "":
+		return nil, errors.New("a secret, and nobody holds it")
+	case state.Phase == event.Free:
+		return nil, nil
+	case by.Secret != "":
+		return nil, own(state, by)
+	}
+	return state.Hold, holds(state, by.Operation)
+}
+
+// own says why by does not end the hold of state as its holder.
+func own(state event.State, by event.By) error {
+	if err := holds(state, by.Operation); err != nil {
+		return err
+	}
+	if event.Digest(by.Secret) != state.Hold.Digest {
+		return fmt.Errorf("the secret is not that of operation %s", by.Operation)
+	}
+	return nil
+}
+
+func holds(state event.State, operation ulid.ULID) error {
+	if state.Hold == nil {
+		return fmt.Errorf("operation %s does not hold it: it is %s", operation, state.Phase)
+	}
+	if state.Hold.Operation != operation {
+		return fmt.Errorf("operation %s does not hold it: %w", operation, errHeld(state))
+	}
+	return nil
+}
+
+func errHeld(state event.State) error {
+	return fmt.Errorf("held by operation %s", state.Hold.Operation)
+}
+
+// Check says why e is not exactly what Next would give after prev.
+func Check(prev *event.Event, e event.Event) error {
+	act := e
+	act.Seq-- // the fence of an adopt over a bad tip may be anything above both
+	want, err := Next(prev, act)
+	if err != nil {
+		return err
+	}
+	switch {
+	case e.Seq != want.Seq:
+		return fmt.Errorf("sequence %d, want %d", e.Seq, want.Seq)
+	case e.Chain != want.Chain:
+		return fmt.Errorf("chain %s, want %s", e.Chain, want.Chain)
+	case !e.State.Equal(want.State):
+		return errors.New("the state is not what the event leads to")
+	case !slices.Equal(e.Parents, want.Parents) && !slices.Equal(e.Parents, withoutOver(want)):
+		return errors.New("the parents are not the event before")
+	}
+	return nil
+}
+
+// withoutOver gives e's parents without the one that an adopt goes over, which
+// is there only if that is a commit.
+func withoutOver(e event.Event) []object.OID {
+	if e.By.Adopt == nil || e.By.Adopt.Over == "" {
+		return e.Parents
+	}
+	return e.Parents[:len(e.Parents)-1]
+}
+
+// Fold checks a run of events, oldest first, and gives its last one. The run
+// is the whole chain, or begins with an event that was checked before: only a
+// first event is itself checked here as the first of the run. The error names
+// the event that does not fit.
+func Fold(events []event.Event) (event.Event, error) {
+	var prev *event.Event
+	seen := make(map[ulid.ULID]object.OID, len(events))
+	for i := range events {
+		e := &events[i]
+		if i > 0 || e.First() {
+			if err := Check(prev, *e); err != nil {
+				return event.Event{}, fmt.Errorf("event %s: %w", e.OID, err)
+			}
+		}
+		if other, ok := seen[e.ID]; ok {
+			return event.Event{}, fmt.Errorf("event %s: has the id of event %s", e.OID, other)
+		}
+		seen[e.ID] = e.OID
+		prev = e
+	}
+	if prev == nil {
+		return event.Event{}, errors.New("a chain without events")
+	}
+	return *prev, nil
+}

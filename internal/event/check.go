@@ -1,0 +1,271 @@
+package event
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gitland/internal/object"
+)
+
+// maxBranches bounds the bytes of Lease-Branches. With the bound on text
+// fields it keeps every valid event below maxMessage.
+const maxBranches = 4 << 10
+
+// Validate says what, if anything, makes e no event by itself: every field
+// well formed, and those present that its kind must have, and no others. OID
+// is not looked at.
+func (e Event) Validate() error {
+	if actor, _, err := ParseIdent(e.Ident()); err != nil {
+		return err
+	} else if actor != e.Actor {
+		return fmt.Errorf("actor %q is not clean text", clip(e.Actor))
+	}
+	if _, err := EncodeName(e.Name); err != nil {
+		return err
+	}
+	if e.ID.IsZero() {
+		return errors.New("no event id")
+	}
+	if e.Seq < 1 || e.Seq > MaxSeq {
+		return fmt.Errorf("sequence %d is out of range", e.Seq)
+	}
+	for _, oid := range e.oids() {
+		if _, err := object.ParseOID(string(oid)); err != nil {
+			return err
+		}
+		if oid.IsZero() {
+			return fmt.Errorf("object id %q is git's name for no object", oid)
+		}
+	}
+	return first(e.By.validate(e.Kind), e.State.validate(e.Seq), e.validatePosition())
+}
+
+// first is the first error that is not nil.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validatePosition checks what makes e the first event or a later one. The
+// object that an adopt goes over is a parent only when it is a commit, which
+// cannot be seen from here.
+func (e Event) validatePosition() error {
+	var over object.OID
+	if e.By.Adopt != nil {
+		over = e.By.Adopt.Over
+	}
+	rest := e.Parents
+	if e.First() {
+		if e.Kind != Adopt {
+			return fmt.Errorf("%s cannot begin a chain", e.Kind)
+		}
+		if e.State.Phase != Free {
+			return errors.New("a first event that is not free")
+		}
+		if over == "" && e.Seq != 1 {
+			return fmt.Errorf("the first event has sequence %d", e.Seq)
+		}
+	} else {
+		if e.Seq < 2 {
+			return errors.New("a later event has sequence 1")
+		}
+		if len(rest) == 0 {
+			return errors.New("a later event has no parent")
+		}
+		rest = rest[1:]
+	}
+	if len(rest) == 0 || len(rest) == 1 && rest[0] == over {
+		return nil
+	}
+	return fmt.Errorf("%d parents do not fit %s", len(e.Parents), e.Kind)
+}
+
+func (s State) validate(seq uint64) error {
+	if len(s.Branches) == 0 {
+		return errors.New("no branch is adopted")
+	}
+	size := 0
+	for i, ref := range s.Branches {
+		if err := validRef("branch", ref); err != nil {
+			return err
+		}
+		if slices.Contains(s.Branches[:i], ref) {
+			return fmt.Errorf("branch %q is adopted twice", ref)
+		}
+		size += len(ref) + 1
+	}
+	if size > maxBranches {
+		return fmt.Errorf("adopted branches take more than %d bytes", maxBranches)
+	}
+	switch {
+	case s.Phase == Free && s.Hold == nil:
+		return nil
+	case s.Phase == Held && s.Hold != nil:
+		return s.Hold.validate(seq)
+	case s.Phase == Free || s.Phase == Held:
+		return fmt.Errorf("state %s does not fit the fields of a hold", s.Phase)
+	}
+	return fmt.Errorf("state %q is not known", clip(string(s.Phase)))
+}
+
+func (h Hold) validate(seq uint64) error {
+	switch {
+	case h.Operation.IsZero():
+		return errors.New("held without an operation")
+	case h.TakenBy.IsZero():
+		return errors.New("held without a taking event")
+	case h.Holder == "":
+		return errors.New("held without a holder")
+	case h.Fence < 1 || h.Fence > seq:
+		return fmt.Errorf("fence %d is out of range", h.Fence)
+	case h.Since.Unix() < 0 || h.Since.Unix() > maxUnix || !h.Since.Equal(h.Since.Truncate(time.Second)):
+		return errors.New("held since no whole second")
+	}
+	return first(validHex("digest", h.Digest), validText("holder", h.Holder),
+		validText("host", h.Host), validText("purpose", h.Purpose))
+}
+
+// fields is a set of the fields of By. Host is in none: every kind may have it.
+type fields uint
+
+const (
+	operation fields = 1 << iota
+	target
+	reason
+	secret
+	adoption
+	landing
+)
+
+func (f fields) String() string {
+	var names []string
+	for i, name := range []string{"operation", "target", "reason", "secret", "adoption", "landing"} {
+		if f&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// rules says which fields an event of kind k must and may have.
+func rules(k Kind) (must, may fields, err error) {
+	switch k {
+	case Adopt:
+		return adoption, reason, nil
+	case Acquire:
+		return operation, 0, nil
+	case Release, Abort:
+		return operation | secret, reason, nil
+	case Land:
+		return operation | landing, secret, nil
+	case Void:
+		return operation, reason, nil
+	case Break:
+		return operation | target | reason, 0, nil
+	}
+	return 0, 0, fmt.Errorf("kind %q is not known", clip(string(k)))
+}
+
+func (b By) fields() fields {
+	var f fields
+	set := func(bit fields, present bool) {
+		if present {
+			f |= bit
+		}
+	}
+	set(operation, !b.Operation.IsZero())
+	set(target, !b.Target.IsZero())
+	set(reason, b.Reason != "")
+	set(secret, b.Secret != "")
+	set(adoption, b.Adopt != nil)
+	set(landing, b.Land != nil)
+	return f
+}
+
+func (b By) validate(k Kind) error {
+	must, may, err := rules(k)
+	if err != nil {
+		return err
+	}
+	has := b.fields()
+	if missing := must &^ has; missing != 0 {
+		return fmt.Errorf("%s without %s", k, missing)
+	}
+	if extra := has &^ (must | may); extra != 0 {
+		return fmt.Errorf("%s with %s", k, extra)
+	}
+	if err := first(validText("host", b.Host), validText("reason", b.Reason)); err != nil {
+		return err
+	}
+	if b.Secret != "" {
+		if err := validHex("secret", b.Secret); err != nil {
+			return err
+		}
+	}
+	if b.Adopt != nil {
+		if (b.Adopt.Over == "") != (b.Reason == "") {
+			return errors.New("an adopt has a reason if and only if it goes over something")
+		}
+		return validRef("branch", b.Adopt.Branch)
+	}
+	if b.Land != nil {
+		return b.Land.validate()
+	}
+	return nil
+}
+
+func (l Landing) validate() error {
+	switch {
+	case l.ID.IsZero():
+		return errors.New("landing without an id")
+	case l.Unit == "":
+		return errors.New("landing without a unit")
+	case l.Commit == "" || l.Tree == "":
+		return errors.New("landing without commit and tree")
+	case (l.Unverified == "") != (l.Reason == ""):
+		return errors.New("a landing has a reason if and only if it is unverified")
+	}
+	return first(validRef("branch", l.Branch), validText("unit", l.Unit),
+		validText("unverified", l.Unverified), validText("reason", l.Reason))
+}
+
+// oids are all object ids that e names, which have one length in one repository.
+func (e Event) oids() []object.OID {
+	ids := append(slices.Clone(e.Parents), e.Chain)
+	if a := e.By.Adopt; a != nil {
+		ids = append(ids, a.Tip, a.Over)
+	}
+	if l := e.By.Land; l != nil {
+		ids = append(ids, l.Base, l.Commit, l.Tree)
+	}
+	return slices.DeleteFunc(ids, func(o object.OID) bool { return o == "" })
+}
+
+func validText(what, s string) error {
+	if s != CleanText(s, MaxText) {
+		return fmt.Errorf("%s %q is not clean text of at most %d bytes", what, clip(s), MaxText)
+	}
+	return nil
+}
+
+func validRef(what string, ref object.Ref) error {
+	if _, err := object.ParseRef(string(ref)); err != nil {
+		return err
+	}
+	// git takes bytes in a ref name that are not text.
+	return validText(what, string(ref))
+}
+
+func validHex(what, s string) error {
+	if len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {
+		return fmt.Errorf("%s is not 64 lower-case hexadecimal digits", what)
+	}
+	return nil
+}
