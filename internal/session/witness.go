@@ -1,0 +1,98 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/rogpeppe/go-internal/lockedfile"
+)
+
+// ErrAlive says that the operation's witness is locked: somebody works on it.
+var ErrAlive = errors.New("the operation is alive")
+
+// ErrNoWitness says that the operation has no witness in this clone: nothing
+// is known about whether it lives.
+var ErrNoWitness = errors.New("no witness of the operation in this clone")
+
+// A Witness shows that an operation is alive: its file is locked until every
+// process that has it open is gone, however they went. Close only lets go of
+// this process's part.
+type Witness struct {
+	*Flock
+	dir Dir
+	op  ulid.ULID
+}
+
+// Witness locks the witness of op, which it creates: for a new operation, or to
+// take over a dead one, of which exactly one process succeeds. The error is
+// ErrAlive if another process has it. Take it before the first journal of op is
+// written.
+func (d Dir) Witness(op ulid.ULID) (*Witness, error) {
+	guard, err := lockPrivate(d.guard())
+	if err != nil {
+		return nil, err
+	}
+	defer guard.Close()
+	lock, ok, err := TryLock(d.witness(op))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("operation %s: %w", op, ErrAlive)
+	}
+	return &Witness{lock, d, op}, nil
+}
+
+// Remove removes the file of a finished operation and closes it. Only the
+// holder can, and it must have removed the journal and ended any hold before:
+// nobody asks for the witness of an operation that left neither, so nobody can
+// mistake a file that is gone for a process that is.
+func (w *Witness) Remove() error {
+	guard, err := lockPrivate(w.dir.guard())
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
+	defer guard.Close()
+	return errors.Join(removeFile(w.dir.witness(w.op)), w.Close())
+}
+
+// Alive reports whether some process has the witness of op open. The error is
+// ErrNoWitness if there is no such file. It creates nothing.
+func (d Dir) Alive(op ulid.ULID) (bool, error) {
+	guard, err := lockedfile.Open(d.guard())
+	switch {
+	case err == nil:
+		defer guard.Close()
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	}
+	f, err := os.Open(d.witness(op))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("operation %s: %w", op, ErrNoWitness)
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	err = flock(f, syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	// Not left to Close: a child that is just being started has a copy of the
+	// descriptor until its exec.
+	return false, flock(f, syscall.LOCK_UN)
+}
+
+// guard is a file that Witness and Remove lock for themselves, and Alive
+// together with others of its kind. Without it the lock that Alive takes for an
+// instant would be seen as a sign of life.
+func (d Dir) guard() string { return d.Path("witness", "guard.lock") }
+
+func (d Dir) witness(op ulid.ULID) string { return d.Path("witness", op.String()) }
