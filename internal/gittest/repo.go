@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -84,13 +86,11 @@ func Read(t T, dir, name string) string {
 func Commit(t T, dir, message string, files map[string]string) string {
 	t.Helper()
 	Write(t, dir, files)
-	args := []string{"commit", "--quiet", "--allow-empty", "--message=" + message, "--only", "--"}
-	for name := range files {
-		Git(t, dir, "add", "--", name)
-		args = append(args, name)
-	}
-	if len(files) == 0 {
-		args = args[:4]
+	args := []string{"commit", "--quiet", "--allow-empty", "--message=" + message}
+	if len(files) > 0 {
+		paths := append([]string{"--"}, slices.Sorted(maps.Keys(files))...)
+		Git(t, dir, append([]string{"add"}, paths...)...)
+		args = append(append(args, "--only"), paths...)
 	}
 	Git(t, dir, args...)
 	return Git(t, dir, "rev-parse", "HEAD")
