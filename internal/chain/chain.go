@@ -65,17 +65,12 @@ func follow(prev *event.Event, act event.Event) (event.Event, error) {
 		next.State = prev.State
 		return adopt(next, act.Seq)
 	}
+	act.Seq = next.Seq
 	hold, err := transition(prev.State, act)
-	if err != nil || hold == nil {
-		return next, err
+	if hold != nil {
+		next.State.Phase, next.State.Hold = event.Held, hold
 	}
-	if taken := *hold; hold != prev.State.Hold {
-		taken.TakenBy, taken.Fence = act.ID, next.Seq
-		taken.Since = act.Time.UTC().Truncate(time.Second)
-		hold = &taken
-	}
-	next.State.Phase, next.State.Hold = event.Held, hold
-	return next, nil
+	return next, err
 }
 
 // adopt adds a branch to a state that is otherwise kept: it may come under the
@@ -100,18 +95,18 @@ func adopt(next event.Event, seq uint64) (event.Event, error) {
 }
 
 // transition is who holds the lease after act: nobody, the holder of state, or
-// somebody new, who then stands in act.State.Hold.
+// who stands in act.State.Hold. act.Seq is already that of the result.
 func transition(state event.State, act event.Event) (*event.Hold, error) {
 	by := act.By
 	switch act.Kind {
 	case event.Acquire:
 		if state.Phase != event.Free {
-			return nil, errHeld(state)
+			return nil, standing(state)
 		}
 		return take(act)
 	case event.Void:
 		if state.Phase != event.Free {
-			return nil, errHeld(state)
+			return nil, standing(state)
 		}
 		return nil, nil
 	case event.Release, event.Abort:
@@ -132,7 +127,10 @@ func take(act event.Event) (*event.Hold, error) {
 	case hold.Operation != act.By.Operation:
 		return nil, fmt.Errorf("operation %s takes it for operation %s", act.By.Operation, hold.Operation)
 	}
-	return hold, nil
+	taken := *hold
+	taken.TakenBy, taken.Fence = act.ID, act.Seq
+	taken.Since = act.Time.UTC().Truncate(time.Second)
+	return &taken, nil
 }
 
 func breaking(state event.State, act event.Event) (*event.Hold, error) {
@@ -140,7 +138,7 @@ func breaking(state event.State, act event.Event) (*event.Hold, error) {
 		return nil, errors.New("nobody holds it")
 	}
 	if act.By.Target != state.Hold.Operation {
-		return nil, fmt.Errorf("operation %s is not the holder: %w", act.By.Target, errHeld(state))
+		return nil, fmt.Errorf("operation %s is not its holder: %w", act.By.Target, standing(state))
 	}
 	if act.State.Hold == nil {
 		return nil, nil
@@ -183,17 +181,18 @@ func own(state event.State, by event.By) error {
 }
 
 func holds(state event.State, operation ulid.ULID) error {
-	if state.Hold == nil {
-		return fmt.Errorf("operation %s does not hold it: it is %s", operation, state.Phase)
-	}
-	if state.Hold.Operation != operation {
-		return fmt.Errorf("operation %s does not hold it: %w", operation, errHeld(state))
+	if state.Hold == nil || state.Hold.Operation != operation {
+		return fmt.Errorf("operation %s does not hold it: %w", operation, standing(state))
 	}
 	return nil
 }
 
-func errHeld(state event.State) error {
-	return fmt.Errorf("held by operation %s", state.Hold.Operation)
+// standing tells where the lease stands instead of where it should.
+func standing(state event.State) error {
+	if state.Hold == nil {
+		return fmt.Errorf("it is %s", state.Phase)
+	}
+	return fmt.Errorf("it is %s by operation %s", state.Phase, state.Hold.Operation)
 }
 
 // Check says why e is not exactly what Next would give after prev.

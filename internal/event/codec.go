@@ -345,7 +345,7 @@ func (e Event) Subject() string {
 		s += " — " + detail
 	}
 	if utf8.RuneCountInString(s) > maxSubject {
-		s = strings.TrimSpace(string([]rune(s)[:maxSubject-1])) + "…"
+		s = strings.TrimRight(string([]rune(s)[:maxSubject-1]), " —") + "…"
 	}
 	return s
 }

@@ -68,21 +68,21 @@ func parse[T Record | Verification](blob []byte) []Line[T] {
 
 func parseLine[T Record | Verification](raw string) Line[T] {
 	line := Line[T]{Raw: raw}
-	if len(raw) > MaxLine {
-		line.Err = fmt.Errorf("%d bytes are too long for a line, which may have %d", len(raw), MaxLine)
-		return line
-	}
-	if !utf8.ValidString(raw) {
-		line.Err = errors.New("not UTF-8")
-		return line
-	}
 	// The format comes before the payload, which may have changed with it.
 	var head struct{ Format int }
 	if line.Err = json.Unmarshal([]byte(raw), &head); line.Err != nil {
 		return line
 	}
 	line.Newer = head.Format > Format
-	if line.Err = json.Unmarshal([]byte(raw), &line.Value); line.Err != nil || line.Newer {
+	switch {
+	case len(raw) > MaxLine:
+		line.Err = fmt.Errorf("%d bytes are too long for a line, which may have %d", len(raw), MaxLine)
+	case !utf8.ValidString(raw):
+		line.Err = errors.New("not UTF-8")
+	default:
+		line.Err = json.Unmarshal([]byte(raw), &line.Value)
+	}
+	if line.Err != nil || line.Newer {
 		return line
 	}
 	// One comparison refuses what readers could take in different ways: keys
@@ -249,7 +249,7 @@ func validOptional(what string, oid object.OID) error {
 func validText(texts ...string) error {
 	for _, s := range texts {
 		if !utf8.ValidString(s) {
-			return fmt.Errorf("text %q is not UTF-8", s)
+			return errors.New("text that is not UTF-8")
 		}
 	}
 	return nil

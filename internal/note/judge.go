@@ -29,20 +29,17 @@ const Any = "any"
 // commands of the same check found is superseded, and a failure of another
 // check still refuses.
 func Judge(lines []Verification, tree object.OID, want *Want) Judgement {
-	var last []Verification
-	for _, v := range lines {
-		if v.Tree != tree || want != nil && v.Check == want.Check && v.Command != want.Command {
-			continue
+	last := make(map[Want]int)
+	for i, v := range lines {
+		if v.Tree == tree && (want == nil || v.Check != want.Check || v.Command == want.Command) {
+			last[Want{v.Check, v.Command}] = i
 		}
-		last = slices.DeleteFunc(last, func(o Verification) bool {
-			return o.Check == v.Check && o.Command == v.Command
-		})
-		last = append(last, v)
 	}
 	var j Judgement
-	wanted := false
-	for _, v := range last {
-		wanted = wanted || want == nil || v.Check == want.Check
+	for i, v := range lines {
+		if at, ok := last[Want{v.Check, v.Command}]; !ok || at != i {
+			continue
+		}
 		if v.Verdict == Pass {
 			j.Passing = append(j.Passing, v)
 			continue
@@ -52,12 +49,12 @@ func Judge(lines []Verification, tree object.OID, want *Want) Judgement {
 			j.Missing = append(j.Missing, v.Check)
 		}
 	}
-	switch {
-	case wanted:
-	case want == nil:
+	if want == nil && len(last) == 0 {
 		j.Missing = []string{Any}
-	default:
-		j.Missing = append(j.Missing, want.Check)
+	} else if want != nil {
+		if _, ran := last[*want]; !ran {
+			j.Missing = append(j.Missing, want.Check)
+		}
 	}
 	j.Pass = len(j.Missing) == 0
 	return j
