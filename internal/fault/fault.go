@@ -8,6 +8,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // A Class says why something was refused. The words are stable: they are the
@@ -71,4 +72,20 @@ func ClassOf(err error) Class {
 		return e.Class
 	}
 	return ""
+}
+
+// Command joins words into a command line that can be copied into a shell, for
+// hints. Empty words are left out.
+func Command(words ...string) string {
+	var quoted []string
+	for _, w := range words {
+		switch {
+		case w == "":
+		case strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,") == "":
+			quoted = append(quoted, w)
+		default:
+			quoted = append(quoted, "'"+strings.ReplaceAll(w, "'", `'\''`)+"'")
+		}
+	}
+	return strings.Join(quoted, " ")
 }

@@ -1,0 +1,124 @@
+// Package land owns the landing: what would land, whether it may, and the one
+// motion in which branch, record and lease event move together.
+//
+// It promises that a landing is either whole at the authority or not there at
+// all, that "it did not land" is said only when it can no longer arrive, that
+// what lands is exactly what was chosen, merged onto the target as the
+// authority has it, and that nothing else of the working tree is touched. It
+// refuses what has no recorded passing verification, unless it is told to on
+// the record.
+package land
+
+import (
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/note"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// A Selection says what is to land, and where.
+type Selection struct {
+	Want ledger.Want // lease name and target branch, where chosen
+	// Paths are git pathspecs, relative to the repository's Dir; nil means
+	// that none were given.
+	Paths []string
+	// Unit names what the landing is about; "" is the branch's name when it is
+	// not the target's, else the landing's own id.
+	Unit string
+	// Messages are the paragraphs of the commit message (of a note in the
+	// record, where commits land as they are).
+	Messages []string
+}
+
+// A Request asks for a landing.
+type Request struct {
+	Selection
+	Session session.Source
+	Waiting lease.Waiting
+
+	// Check and Command are what -x gave: the gate asks for this very pair,
+	// and runs it when it has not passed. Check without Command is not used.
+	Check, Command string
+	// Force lands without a passing verification; Reason says why, and must
+	// not be empty then.
+	Force  bool
+	Reason string
+
+	DryRun bool
+	Step   func(step, text string) // told of each step done: verified, leased, based, committed, pushed
+	Stderr StdStream               // where a check's output goes
+}
+
+// A Result is a landing, or what would be one.
+type Result struct {
+	Status    Status      `json:"status"`
+	Remote    string      `json:"remote"`
+	Lease     string      `json:"lease"`
+	Branch    object.Ref  `json:"branch"`
+	ID        ulid.ULID   `json:"landing"`
+	Operation ulid.ULID   `json:"operation"`
+	Unit      string      `json:"unit"`
+	Base      object.OID  `json:"base"`
+	Commit    object.OID  `json:"commit"`
+	Tree      object.OID  `json:"tree"`
+	Commits   int         `json:"commits"`
+	Event     object.OID  `json:"event,omitempty"`
+	Paths     []string    `json:"paths,omitempty"` // that the landing changes
+	Record    note.Record `json:"record"`
+	// Local says what became of the local branch: "moved", or why not.
+	Local string `json:"local,omitempty"`
+	// Hint is the command that brings the local side along where we could not.
+	Hint string `json:"hint,omitempty"`
+	// Warnings did not keep the landing from happening.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// A Status says how a landing ended.
+type Status string
+
+// The ways in which Land ends without an error.
+const (
+	Landed  Status = "landed"
+	Already Status = "already-landed" // the target has the change: Result.Commit
+	Planned Status = "planned"        // --dry-run
+)
+
+// An Outlook is what "git land status" tells: what would land now.
+type Outlook struct {
+	Remote      string
+	Lease       string
+	Branch      object.Ref
+	Base        object.OID
+	Kind        string // "paths", "staged", "commits" or "nothing"
+	Paths       []string
+	Commits     []object.OID
+	Tree        object.OID // that would land
+	Verified    bool
+	Judgement   note.Judgement
+	Hold        *event.Hold
+	OwnHold     bool
+	Unfinished  []Unfinished
+	Unpublished int    // verifications that wait to be published
+	Problem     error  // why it could not land: a conflict, an ambiguous choice, an ambiguous chain
+	VerifyWith  string // the whole command that would verify it
+}
+
+// An Unfinished operation of this clone has a journal and no live process.
+type Unfinished struct {
+	Operation ulid.ULID
+	Since     time.Time
+	Branch    object.Ref
+	Alive     bool
+}
+
+// An Entry is one landing of the log.
+type Entry struct {
+	Record note.Record
+	Event  *event.Event // nil for a record without an event
+}

@@ -1,0 +1,3 @@
+package land
+import "io"
+type StdStream = io.Writer

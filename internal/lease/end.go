@@ -1,0 +1,193 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/ledger"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// A Released says how a release went.
+type Released struct {
+	Name      string
+	Operation ulid.ULID
+	// Already means that the lease had been given back before: the answer to
+	// an earlier release was lost, or it was asked for twice.
+	Already bool
+}
+
+// Release gives a lease back. It returns a fault of class Lost, which says who,
+// when and why, when the hold of this token was broken meanwhile, and of class
+// Held when the lease is not and was not this token's.
+func Release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.Root) (Released, error) {
+	var released Released
+	done := errors.New("given back before")
+	e, err := l.Append(ctx, w, func(v ledger.View, d *ledger.Draft) error {
+		w.Name, w.Branch = v.Name, v.Branch
+		released.Name = v.Name
+		if Owns(root, v.Tip) {
+			released.Operation = v.Hold().Operation
+			_, err := d.Add(event.Event{Kind: event.Release, By: event.By{
+				Operation: released.Operation, Secret: SecretOf(root, v.Tip)}})
+			return err
+		}
+		end, err := Ending(ctx, l, v, root)
+		if err != nil {
+			return err
+		}
+		if end == nil {
+			return notYours(l, v)
+		}
+		released.Operation, released.Already = end.Operation, true
+		if lost := end.Lost(l); lost != nil {
+			return lost
+		}
+		return done
+	})
+	if e != nil || errors.Is(err, done) { // e: ctx ended after it was given back
+		err = nil
+	}
+	return released, err
+}
+
+func notYours(l *ledger.Ledger, v ledger.View) error {
+	if v.Hold() != nil {
+		f := Held(l, v, false)
+		f.What = "this session does not hold it: " + f.What
+		return f
+	}
+	return fault.New(fault.Held, "the lease %s is free: there is nothing to release", v.Name).
+		WithHint("%s", l.Command("git", "lease", "acquire", v.Name))
+}
+
+// An End is how a hold of a session came to its end.
+type End struct {
+	Operation ulid.ULID
+	Event     event.Event // that ended it
+}
+
+// lookBack bounds the search for a session's last hold, in events.
+const lookBack = 10_000
+
+// Ending finds the newest hold of root on the chain that has ended, and nil
+// when there is none within reach.
+func Ending(ctx context.Context, l *ledger.Ledger, v ledger.View, root session.Root) (*End, error) {
+	if v.Tip == nil || root.IsZero() {
+		return nil, nil
+	}
+	at := *v.Tip
+	for range lookBack {
+		if at.First() || len(at.Parents) == 0 {
+			return nil, nil
+		}
+		prev, err := l.Event(ctx, at.Parents[0], v.Name)
+		if err != nil {
+			return nil, err
+		}
+		if Owns(root, &prev) {
+			return &End{Operation: prev.State.Hold.Operation, Event: at}, nil
+		}
+		at = prev
+	}
+	return nil, nil
+}
+
+// Lost is the fault to tell the former holder, and nil when it ended the hold
+// itself.
+func (e End) Lost(l *ledger.Ledger) *fault.Error {
+	if e.Event.Kind != event.Break {
+		return nil
+	}
+	by := e.Event.Actor
+	if e.Event.By.Host != "" {
+		by += " on " + e.Event.By.Host
+	}
+	return fault.New(fault.Lost, "operation %s lost the lease %s: broken by %s, %s, because: %s", e.Operation, e.Event.Name,
+		by, Age(l.Now().Sub(e.Event.Time)), e.Event.By.Reason).
+		WithHint("%s", l.Command("git", "lease", "log", e.Event.Name)).
+		WithFacts(map[string]any{"lease": e.Event.Name, "remote": l.Remote, "operation": e.Operation.String(), "event": e.Event.OID,
+			"broken_by": e.Event.Actor, "host": e.Event.By.Host, "at": e.Event.Time.UTC(), "reason": e.Event.By.Reason})
+}
+
+// giveBack releases what was acquired by an operation that was told to stop.
+func giveBack(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.Root) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	_, err := Release(ctx, l, w, root)
+	return err
+}
+
+// A Breaking takes a lease off its holder.
+type Breaking struct {
+	Want      ledger.Want
+	Operation ulid.ULID // the holder's, in full
+	Reason    string
+	// Take, when not nil, takes the lease in the same push, so that nobody
+	// slips in between. Its Root is required, its Waiting is not used.
+	Take *Acquisition
+}
+
+// A Broken says what was broken.
+type Broken struct {
+	Name  string
+	Hold  event.Hold // as it was
+	Event event.Event
+	Grant *Grant // what Take took
+}
+
+// Break takes the lease off a holder, on the record. It is refused (Usage)
+// without a reason, and (Held) when the holder is another operation than the
+// one named, or changed while it was being broken.
+func Break(ctx context.Context, l *ledger.Ledger, b Breaking) (Broken, error) {
+	reason := event.CleanText(b.Reason, event.MaxText)
+	if strings.TrimSpace(reason) == "" {
+		return Broken{}, fault.New(fault.Usage, "a lease is broken on the record: the reason is empty").
+			WithHint("add --reason 'why the holder does not come back'")
+	}
+	if b.Take != nil && b.Take.Operation.IsZero() {
+		b.Take.Operation = l.NewID()
+	}
+	var broken Broken
+	var seen object.OID // the tip that the user's decision rests on
+	e, err := l.Append(ctx, b.Want, func(v ledger.View, d *ledger.Draft) error {
+		b.Want.Name, b.Want.Branch = v.Name, v.Branch
+		h := v.Hold()
+		switch {
+		case h == nil && seen == "":
+			return fault.New(fault.Held, "the lease %s is free: there is nothing to break", v.Name).
+				WithHint("%s", l.Command("git", "lease", "show", v.Name))
+		case h == nil || seen != "" && seen != v.TipOID():
+			return fault.New(fault.Held, "the lease %s changed while it was being broken; nothing was broken", v.Name).
+				WithHint("%s", l.Command("git", "lease", "show", v.Name))
+		case h.Operation != b.Operation:
+			f := Held(l, v, false)
+			f.What = "operation " + b.Operation.String() + " does not hold it: " + f.What
+			return f
+		}
+		seen = v.TipOID()
+		broken.Name, broken.Hold = v.Name, *h
+		act := event.Event{Kind: event.Break, By: event.By{Target: h.Operation, Reason: reason}}
+		if b.Take != nil {
+			return taking(d, v, *b.Take, act)
+		}
+		act.By.Operation = l.NewID()
+		_, err := d.Add(act)
+		return err
+	})
+	if e == nil {
+		return Broken{}, err
+	}
+	broken.Event = *e
+	if b.Take != nil {
+		broken.Grant = &Grant{Remote: l.Remote, Name: e.Name, Operation: b.Take.Operation, Fence: e.Seq, Event: *e}
+	}
+	return broken, nil
+}

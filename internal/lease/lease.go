@@ -1,0 +1,175 @@
+// Package lease owns the life of a lease: taking it, giving it back, running a
+// command under it, breaking it, and beginning or mending its chain.
+//
+// It promises that a lease has at most one holder, that only the session with
+// the token gives it back, and that whoever loses it is told who took it and
+// why. It refuses to free a lease because of a PID, a host, a user name or the
+// time that has passed.
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/ledger"
+	"gitland/internal/session"
+)
+
+// A Grant is a lease that was taken.
+type Grant struct {
+	Remote    string
+	Name      string
+	Operation ulid.ULID
+	Fence     uint64 // the sequence of the event that took it; only ever grows
+	Event     event.Event
+}
+
+// Environ are the variables that prove and describe the grant to a command.
+func (g Grant) Environ(root session.Root) []string {
+	return []string{
+		"GIT_LEASE_TOKEN=" + root.Hex(),
+		"GIT_LEASE_OPERATION=" + g.Operation.String(),
+		"GIT_LEASE_NAME=" + g.Name,
+		"GIT_LEASE_REMOTE=" + g.Remote,
+		fmt.Sprintf("GIT_LEASE_FENCE=%d", g.Fence),
+	}
+}
+
+// Owns reports whether the session with the given token holds the lease after e.
+func Owns(root session.Root, e *event.Event) bool {
+	if e == nil || e.State.Hold == nil || root.IsZero() {
+		return false
+	}
+	return event.Digest(SecretOf(root, e)) == e.State.Hold.Digest
+}
+
+// SecretOf is the secret that root has for the hold after e, whether or not it
+// is the one that opens it.
+func SecretOf(root session.Root, e *event.Event) string {
+	return event.Secret(root.Bytes(), e.State.Hold.TakenBy, e.Root())
+}
+
+// An Acquisition asks for a lease.
+type Acquisition struct {
+	Want    ledger.Want
+	Purpose string
+	Root    session.Root // of the session; required
+	Waiting Waiting
+	// Operation is the id to take it under; the zero id makes a new one.
+	Operation ulid.ULID
+}
+
+// Acquire takes a lease with one compare-and-swap at the authority. It returns
+// a fault of class Held when somebody else, or this very session, has it and
+// the wait is over; nothing has been changed then. When ctx ends it leaves
+// nothing behind.
+func Acquire(ctx context.Context, l *ledger.Ledger, a Acquisition) (Grant, error) {
+	if a.Operation.IsZero() {
+		a.Operation = l.NewID()
+	}
+	wait := NewWaiter(a.Waiting)
+	for {
+		var busy *event.Hold
+		var own bool
+		e, err := l.Append(ctx, a.Want, func(v ledger.View, d *ledger.Draft) error {
+			a.Want.Name, a.Want.Branch = v.Name, v.Branch
+			if busy = v.Hold(); busy != nil {
+				own = Owns(a.Root, v.Tip)
+				return Held(l, v, own)
+			}
+			return Take(d, v, a)
+		})
+		if e != nil && err != nil { // ctx ended just after it was taken
+			return Grant{}, errors.Join(err, giveBack(ctx, l, a.Want, a.Root))
+		}
+		if err == nil {
+			return Grant{Remote: l.Remote, Name: e.Name, Operation: a.Operation, Fence: e.Seq, Event: *e}, nil
+		}
+		if busy == nil || own || fault.ClassOf(err) != fault.Held || !wait.Again(ctx, *busy) {
+			return Grant{}, errors.Join(err, ctx.Err())
+		}
+	}
+}
+
+// Take adds to a draft the events by which a takes the free lease of v,
+// beginning its chain where there is none.
+func Take(d *ledger.Draft, v ledger.View, a Acquisition) error {
+	if err := adopt(d, v); err != nil {
+		return err
+	}
+	return taking(d, v, a, event.Event{Kind: event.Acquire})
+}
+
+// adopt puts the target branch under the lease that is named after it. A lease
+// of another name is for something else, and has no branch.
+func adopt(d *ledger.Draft, v ledger.View) error {
+	branch, tip := v.Branch, v.Base
+	if v.Name != v.Branch.Branch() {
+		branch, tip = "", ""
+	}
+	return d.Adopt(branch, tip)
+}
+
+// taking adds an event after which a's operation holds the lease.
+func taking(d *ledger.Draft, v ledger.View, a Acquisition, act event.Event) error {
+	act.ID = d.NewID()
+	act.By.Operation = a.Operation
+	act.State.Hold = &event.Hold{
+		Operation: a.Operation,
+		Holder:    d.Actor(),
+		Host:      d.Host(),
+		Purpose:   event.CleanText(a.Purpose, event.MaxText),
+		Digest:    event.Digest(event.Secret(a.Root.Bytes(), act.ID, d.Tip().Root())),
+	}
+	_, err := d.Add(act)
+	return err
+}
+
+// Held is the fault of a lease that is in the way. own says that it is this
+// session's.
+func Held(l *ledger.Ledger, v ledger.View, own bool) *fault.Error {
+	h := v.Hold()
+	facts := map[string]any{
+		"lease": v.Name, "remote": l.Remote, "operation": h.Operation.String(), "holder": h.Holder, "host": h.Host,
+		"purpose": h.Purpose, "since": h.Since, "age_seconds": int(l.Now().Sub(h.Since).Seconds()), "fence": h.Fence, "own": own,
+	}
+	if own {
+		return fault.New(fault.Held, "the lease %s is held by this session already, as operation %s", v.Name, h.Operation).
+			WithHint("%s", l.Command("git", "lease", "release", v.Name)).WithFacts(facts)
+	}
+	return fault.New(fault.Held, "the lease %s is held by %s", v.Name, Describe(*h, l.Now())).
+		WithHint("%s   (or, if that operation is dead: %s)", l.Command("git", "lease", "acquire", v.Name, "--wait"),
+			l.Command("git", "lease", "break", v.Name, "--operation", h.Operation.String(), "--reason", "WHY")).WithFacts(facts)
+}
+
+// Describe says who holds a lease, in one line.
+func Describe(h event.Hold, now time.Time) string {
+	text := h.Holder
+	if h.Host != "" {
+		text += " on " + h.Host
+	}
+	if h.Purpose != "" {
+		text += fmt.Sprintf(" (%s)", h.Purpose)
+	}
+	return fmt.Sprintf("%s since %s, operation %s", text, Age(now.Sub(h.Since)), h.Operation)
+}
+
+// Age is a duration as people say it, "3m ago"; clocks differ, so it is never
+// negative and never decides anything.
+func Age(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm ago", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+}

@@ -1,0 +1,85 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"gitland/internal/child"
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/ledger"
+	"gitland/internal/session"
+)
+
+// A Running is a command to be run under a lease.
+type Running struct {
+	Acquisition // its Root is not used: every run makes its own
+	Argv        []string
+	Environ     []string // the command's environment, before the lease's variables
+	Stdin       io.Reader
+	Stdout      io.Writer
+	Stderr      io.Writer
+	Taken       func(Grant) // told once the lease is taken; may be nil
+}
+
+// Run takes a lease, runs the command, and gives the lease back however the
+// command ended. The code is the command's own, as a shell has it. The error is
+// for the lease: a fault of class Held when it could not be taken, and of class
+// Lost when the command ran while the lease was broken.
+func Run(ctx context.Context, l *ledger.Ledger, r Running) (code int, err error) {
+	root := session.NewRoot()
+	r.Root = root
+	grant, err := Acquire(ctx, l, r.Acquisition)
+	if err != nil {
+		return 0, err
+	}
+	want := ledger.Want{Name: grant.Name, Branch: r.Want.Branch}
+	defer func() { err = errors.Join(err, release(ctx, l, want, root)) }()
+	if ctx.Err() != nil { // told to stop before there was a command to tell
+		return 0, context.Cause(ctx)
+	}
+	if r.Taken != nil {
+		r.Taken(grant)
+	}
+	// From here on signals are the command's: child passes them on, and we
+	// wait for it whatever happens.
+	result, err := child.Run(context.WithoutCancel(ctx), child.Request{
+		Argv:   r.Argv,
+		Env:    append(withoutLease(r.Environ), grant.Environ(root)...),
+		Stdin:  r.Stdin,
+		Stdout: r.Stdout,
+		Stderr: r.Stderr,
+	})
+	return result.Code, err
+}
+
+// withoutLease drops what another hold has left in the environment. A session's
+// name goes as well: the command has a token of its own, and must not find
+// another.
+func withoutLease(environ []string) []string {
+	return slices.DeleteFunc(git.WithoutRepoEnv(environ), func(kv string) bool {
+		return strings.HasPrefix(kv, "GIT_LEASE_")
+	})
+}
+
+// release gives the lease back after the command, trying for a while when the
+// authority cannot be reached: nobody else can, but by breaking it.
+func release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.Root) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	for try := range 5 {
+		_, err := Release(ctx, l, w, root)
+		if fault.ClassOf(err) != fault.Unreachable {
+			return err
+		}
+		if ledger.Pause(ctx, ledger.Backoff(try+3, 5*time.Second)) != nil {
+			return err
+		}
+	}
+	_, err := Release(ctx, l, w, root)
+	return err
+}

@@ -1,0 +1,130 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/chain"
+	"gitland/internal/event"
+	"gitland/internal/git"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// A Draft is a run of events that is built on a view and not yet published.
+type Draft struct {
+	// Events are what was added, oldest first.
+	Events []event.Event
+
+	ledger  *Ledger
+	view    View
+	ref     object.Ref
+	stamp   string
+	objects []object.Object
+}
+
+// NewID makes the id of an event, an operation or a landing: unique by its
+// random part, whatever the clock says.
+func (l *Ledger) NewID() ulid.ULID {
+	return session.NewID(l.Now())
+}
+
+// Draft begins to build on v. It returns v.Problem when there is one, and an
+// error when git has no identity for us.
+func (l *Ledger) Draft(v View) (*Draft, error) {
+	if v.Problem != nil {
+		return nil, v.Problem
+	}
+	ref, err := l.LeaseRef(v.Name)
+	if err != nil {
+		return nil, err
+	}
+	stamp, err := l.Repo.Stamp(l.Now())
+	if err != nil {
+		return nil, err
+	}
+	empty := l.Repo.Format.New(object.Tree, nil)
+	return &Draft{ledger: l, view: v, ref: ref, stamp: stamp, objects: []object.Object{empty}}, nil
+}
+
+// Tip is the newest event, drafted or published; nil where there is none.
+func (d *Draft) Tip() *event.Event {
+	if n := len(d.Events); n > 0 {
+		return &d.Events[n-1]
+	}
+	return d.view.Tip
+}
+
+// Actor is who the events are by, "Name <email>".
+func (d *Draft) Actor() string { return git.IdentName(d.stamp) }
+
+// NewID makes the id of an event to be added.
+func (d *Draft) NewID() ulid.ULID { return d.ledger.NewID() }
+
+// Host labels this machine.
+func (d *Draft) Host() string { return d.ledger.Host }
+
+// Add appends what act says: its Kind, By, and for an event that takes the
+// lease State.Hold. It returns an error when that may not follow.
+func (d *Draft) Add(act event.Event) (event.Event, error) {
+	var err error
+	act.Name = d.view.Name
+	if act.ID.IsZero() {
+		act.ID = d.ledger.NewID()
+	}
+	act.By.Host = d.ledger.Host
+	if act.Actor, act.Time, err = event.ParseIdent(d.stamp); err != nil {
+		return act, err
+	}
+	e, err := chain.Next(d.Tip(), act)
+	if err != nil {
+		return e, fmt.Errorf("%s %s: %w", act.Kind, d.view.Name, err)
+	}
+	raw, err := e.Encode(d.ledger.Repo.Format, d.stamp)
+	if err != nil {
+		return e, fmt.Errorf("%s %s: %w", act.Kind, d.view.Name, err)
+	}
+	o := d.ledger.Repo.Format.New(object.Commit, raw)
+	e.OID = o.OID
+	d.objects = append(d.objects, o)
+	d.Events = append(d.Events, e)
+	return e, nil
+}
+
+// Adopt puts branch under the lease if it is not yet. A chain begins with it.
+func (d *Draft) Adopt(branch object.Ref, tip object.OID) error {
+	if t := d.Tip(); t != nil {
+		if branch == "" {
+			return nil
+		}
+		for _, b := range t.State.Branches {
+			if b == branch {
+				return nil
+			}
+		}
+	}
+	_, err := d.Add(event.Event{Kind: event.Adopt, By: event.By{Adopt: &event.Adoption{Branch: branch, Tip: tip}}})
+	return err
+}
+
+// Move is the update of the chain's ref that publishes the draft.
+func (d *Draft) Move() git.Move {
+	return git.Move{Ref: d.ref, New: d.Tip().OID, Old: git.Was(d.view.TipOID())}
+}
+
+// Attempt describes the publication of the draft, for Trace.
+func (d *Draft) Attempt() Attempt {
+	a := Attempt{Expected: d.view.TipOID()}
+	for _, e := range d.Events {
+		a.Events = append(a.Events, e.OID)
+	}
+	return a
+}
+
+// Objects are what must be written before the draft is published.
+func (d *Draft) Objects() []object.Object { return d.objects }
+
+// Write stores the draft's objects.
+func (d *Draft) Write(ctx context.Context) error { return d.ledger.Repo.Write(ctx, d.objects...) }

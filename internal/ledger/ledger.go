@@ -1,0 +1,230 @@
+// Package ledger loads, appends to and publishes what a team shares: the
+// chains of leases, the records of landings, and the verifications.
+//
+// It owns the choice of the authority (the one repository whose refs decide),
+// the mirror of it in this clone, and the one compare-and-swap loop. It
+// promises that a mirror never passes for the authority, that every publication
+// carries what each ref must be, that an outcome is told only from what the
+// authority says, and that a chain which is malformed, rewritten, deleted or of
+// a newer format is never built upon. It refuses to write to a remote that was
+// not seen to compare and swap.
+package ledger
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// Local is the name of the authority that is this repository itself: git's own
+// word for it (branch.<name>.remote in git-config(1)).
+const Local = "."
+
+// A Ledger is one authority as seen from one clone.
+type Ledger struct {
+	Repo *git.Repo
+	// Remote is the authority: a remote's name, or Local.
+	Remote string
+	// Host labels this machine in events: lease.host, else the host name.
+	Host string
+	// Dir is where this clone keeps journals, tokens and probe results.
+	Dir session.Dir
+	// Now gives the time for events; never for decisions.
+	Now func() time.Time
+	// Notice is told, in one sentence, what a user would want to know though
+	// nothing failed: a probe, an adoption.
+	Notice func(format string, args ...any)
+
+	chosen bool // by an option, not by configuration
+	remote git.Remote
+	spaces spaces
+	seen   map[object.Ref]git.Move // moves of the memory of tips, not yet written
+}
+
+// Options say which authority to open.
+type Options struct {
+	Remote string // "" chooses by configuration
+	Now    func() time.Time
+	Notice func(format string, args ...any)
+}
+
+// Open chooses the authority: the one named, else lease.remote, else the only
+// remote, else this repository. It never follows the current branch's upstream,
+// or a fork and its origin would be two authorities. It returns a fault of
+// class Usage when there are several remotes and no choice, or no such remote.
+func Open(repo *git.Repo, opts Options) (*Ledger, error) {
+	l := &Ledger{Repo: repo, Remote: opts.Remote, Now: opts.Now, Notice: opts.Notice,
+		chosen: opts.Remote != "", Dir: session.Open(repo.CommonDir), seen: map[object.Ref]git.Move{}}
+	if l.Remote == "" {
+		l.Remote = repo.Config.Get("lease.remote")
+	}
+	if l.Remote == "" {
+		switch remotes := repo.Config.Remotes(); len(remotes) {
+		case 0:
+			l.Remote = Local
+		case 1:
+			l.Remote = remotes[0]
+		default:
+			slices.Sort(remotes)
+			return nil, fault.New(fault.Usage, "there are %d remotes (%s) and none is chosen as the authority",
+				len(remotes), strings.Join(remotes, ", ")).
+				WithHint("git config lease.remote %s", preferred(remotes))
+		}
+	}
+	var err error
+	if l.spaces, err = configuredSpaces(repo.Config); err != nil {
+		return nil, err
+	}
+	if l.Host = event.CleanText(repo.Config.Get("lease.host"), 255); l.Host == "" {
+		name, _ := os.Hostname() // an unknown host name is no reason not to work
+		l.Host = event.CleanText(name, 255)
+	}
+	if l.Host == "" {
+		l.Host = "unknown"
+	}
+	if l.IsLocal() {
+		l.Repo = repo.Durable()
+		return l, nil
+	}
+	if l.remote, err = repo.Remote(l.Remote); err != nil {
+		hint := "git remote -v"
+		if errors.Is(err, git.ErrManyURLs) {
+			hint = fmt.Sprintf("git remote set-url --delete --push %s URL", l.Remote)
+		}
+		return nil, fault.New(fault.Usage, "%w", err).WithHint("%s", hint)
+	}
+	return l, nil
+}
+
+func preferred(remotes []string) string {
+	if slices.Contains(remotes, "origin") {
+		return "origin"
+	}
+	return remotes[0]
+}
+
+// IsLocal reports whether this repository is the authority.
+func (l *Ledger) IsLocal() bool { return l.Remote == Local }
+
+// Command is a command line for a hint, with --remote where the user had to
+// say it. Empty words are left out.
+func (l *Ledger) Command(words ...string) string {
+	if l.chosen {
+		words = append(words, "--remote", l.Remote)
+	}
+	return fault.Command(words...)
+}
+
+// urlKey identifies the authority's address in files of ours, without showing
+// it: a URL can contain a password.
+func (l *Ledger) urlKey() string {
+	sum := sha256.Sum256([]byte(l.remote.URL + "\x00" + l.remote.Rewrites))
+	return hex.EncodeToString(sum[:])
+}
+
+// Flush writes down the last tips seen, together with further moves of local
+// refs that must succeed. The memory is worth no failure: when another session
+// has just written it, the further moves are made alone.
+func (l *Ledger) Flush(ctx context.Context, message string, further ...git.Move) error {
+	moves := slices.Clone(further)
+	for _, m := range l.seen {
+		moves = append(moves, m)
+	}
+	clear(l.seen)
+	err := l.Repo.MoveRefs(ctx, message, moves...)
+	if err != nil && len(moves) > len(further) {
+		return l.Repo.MoveRefs(ctx, message, further...)
+	}
+	return err
+}
+
+// spaces are the refs of the authority that are ours.
+type spaces struct {
+	leases        string     // + encoded lease name
+	records       string     // + encoded lease name
+	verifications object.Ref // one for all
+	probes        []string   // one ref below each is written once to try the remote
+}
+
+// configuredSpaces reads lease.namespace and lease.notesNamespace: some hosts
+// take only heads and tags, and there the chain lives below refs/heads/_lease.
+func configuredSpaces(c git.Config) (spaces, error) {
+	read := func(key, fallback string) (string, error) {
+		v := c.Get(key)
+		if v == "" {
+			v = fallback
+		}
+		ref, err := object.ParseRef(strings.TrimSuffix(v, "/"))
+		if err != nil || strings.Count(string(ref), "/") < 1 {
+			return "", fault.New(fault.Usage, "config %s: %q is not a ref namespace such as %s", key, v, fallback)
+		}
+		return string(ref) + "/", nil
+	}
+	leases, err := read("lease.namespace", "refs/lease")
+	if err != nil {
+		return spaces{}, err
+	}
+	notes, err := read("lease.notesNamespace", "refs/notes")
+	if err != nil {
+		return spaces{}, err
+	}
+	return spaces{
+		leases:        leases,
+		records:       notes + "landing/",
+		verifications: object.Ref(notes + "verification"),
+		probes:        []string{leases, notes + "landing/", notes},
+	}, nil
+}
+
+// LeaseRef is the ref of the chain of a lease at the authority.
+func (l *Ledger) LeaseRef(name string) (object.Ref, error) {
+	encoded, err := event.EncodeName(name)
+	if err != nil {
+		return "", fault.New(fault.Usage, "lease name %q: %w", name, err)
+	}
+	return object.ParseRef(l.spaces.leases + encoded)
+}
+
+// RecordsRef is the notes ref of the landing records of a lease at the authority.
+func (l *Ledger) RecordsRef(name string) (object.Ref, error) {
+	encoded, err := event.EncodeName(name)
+	if err != nil {
+		return "", fault.New(fault.Usage, "lease name %q: %w", name, err)
+	}
+	return object.ParseRef(l.spaces.records + encoded)
+}
+
+// VerificationsRef is the notes ref of all verifications at the authority.
+func (l *Ledger) VerificationsRef() object.Ref { return l.spaces.verifications }
+
+// MirrorPattern is the local notes pattern under which git log finds the
+// records, for notes.displayRef.
+func (l *Ledger) MirrorPattern() string {
+	if l.IsLocal() {
+		return l.spaces.records + "*"
+	}
+	return l.mirror("records/*")
+}
+
+// mirror is the local ref under which something of the authority is kept.
+func (l *Ledger) mirror(rest string) string {
+	// The name is encoded as one component, so that the mirrors of the
+	// remotes "a" and "a/b" do not stand in each other's way; "." too.
+	name, err := event.EncodeName(l.Remote)
+	if err != nil {
+		name = "%00" + l.urlKey()[:16] // longer than a lease name may be
+	}
+	return "refs/lease-remote/" + name + "/" + rest
+}

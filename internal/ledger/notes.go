@@ -1,0 +1,315 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/note"
+	"gitland/internal/object"
+)
+
+// fanoutAt is how many notes may stand side by side in one tree before new
+// ones go a level deeper. Git reads any mixture of levels (load_subtree in its
+// notes.c); a flat tree would be rewritten whole by every landing.
+const fanoutAt = 256
+
+// Note reads the note of an object at a tip of a notes ref. It returns nil when
+// there is none.
+func (l *Ledger) Note(ctx context.Context, tip, on object.OID) ([]byte, error) {
+	if tip.IsZero() {
+		return nil, nil
+	}
+	for _, path := range notePaths(on) {
+		o, err := l.Repo.Object(ctx, string(tip)+":"+path)
+		if errors.Is(err, git.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if o.Kind == object.Blob {
+			return o.Data, nil
+		}
+	}
+	return nil, nil
+}
+
+// notePaths are the names under which a note can stand: flat, and at each
+// level of fan-out.
+func notePaths(on object.OID) []string {
+	s := string(on)
+	return []string{s, s[:2] + "/" + s[2:], s[:2] + "/" + s[2:4] + "/" + s[4:],
+		s[:2] + "/" + s[2:4] + "/" + s[4:6] + "/" + s[6:]}
+}
+
+// A NoteDraft is a line appended to notes, built and not yet published.
+type NoteDraft struct {
+	Objects []object.Object
+	Tip     object.OID
+}
+
+// AppendNotes builds on tip the notes commit in which each of the lines is
+// appended to the note of its object. It never uses "git notes", whose
+// concurrent writers lose each other's lines in silence.
+func (l *Ledger) AppendNotes(ctx context.Context, tip object.OID, subject string, lines []NoteLine) (NoteDraft, error) {
+	var d NoteDraft
+	stamp, err := l.Repo.Stamp(l.Now())
+	if err != nil {
+		return d, err
+	}
+	var root object.OID
+	commit := object.CommitData{Author: stamp, Committer: stamp, Message: subject + "\n"}
+	if !tip.IsZero() {
+		c, err := l.Repo.Commit(ctx, tip)
+		if err != nil {
+			return d, fmt.Errorf("read notes: %w", err)
+		}
+		root = c.Tree
+		commit.Parents = []object.OID{tip}
+	}
+	w := noteWriter{ledger: l, made: map[object.OID]object.Object{}}
+	for _, line := range lines {
+		if root, err = w.insert(ctx, root, string(line.On), []byte(line.Text+"\n")); err != nil {
+			return d, fmt.Errorf("write a note on %s: %w", line.On.Short(), err)
+		}
+	}
+	commit.Tree = root
+	for _, o := range w.made {
+		d.Objects = append(d.Objects, o)
+	}
+	o := l.Repo.Format.New(object.Commit, commit.Encode())
+	d.Objects = append(d.Objects, o)
+	d.Tip = o.OID
+	return d, nil
+}
+
+// A NoteLine is one line to append to the note of an object.
+type NoteLine struct {
+	On   object.OID
+	Text string // without a line break
+}
+
+// A noteWriter rebuilds the trees on the way to a note.
+type noteWriter struct {
+	ledger *Ledger
+	made   map[object.OID]object.Object // written so far; trees of an earlier line are superseded
+}
+
+func (w noteWriter) add(k object.Kind, data []byte) object.OID {
+	o := w.ledger.Repo.Format.New(k, data)
+	w.made[o.OID] = o
+	return o.OID
+}
+
+func (w noteWriter) read(ctx context.Context, oid object.OID) (object.Object, error) {
+	if o, ok := w.made[oid]; ok {
+		return o, nil
+	}
+	return w.ledger.Repo.Object(ctx, string(oid))
+}
+
+// insert appends text to the note whose name below tree is rest, and returns
+// the new tree.
+func (w noteWriter) insert(ctx context.Context, tree object.OID, rest string, text []byte) (object.OID, error) {
+	format := w.ledger.Repo.Format
+	var entries []object.TreeEntry
+	if tree != "" {
+		o, err := w.read(ctx, tree)
+		if err != nil {
+			return "", err
+		}
+		if entries, err = format.ParseTree(o.Data); err != nil {
+			return "", err
+		}
+	}
+	at := func(name string, isTree bool) int {
+		return slices.IndexFunc(entries, func(e object.TreeEntry) bool { return e.Name == name && e.IsTree() == isTree })
+	}
+	entry := object.TreeEntry{Mode: "100644", Name: rest}
+	i, deeper := at(rest, false), at(rest[:2], true)
+	switch {
+	case i >= 0:
+		old, err := w.read(ctx, entries[i].OID)
+		if err != nil {
+			return "", err
+		}
+		if old.Kind != object.Blob {
+			return "", fmt.Errorf("%s is a %s", old.OID.Short(), old.Kind)
+		}
+		if n := len(old.Data); n > 0 && old.Data[n-1] != '\n' {
+			old.Data = append(old.Data, '\n')
+		}
+		entry.OID = w.add(object.Blob, append(slices.Clip(old.Data), text...))
+	case deeper >= 0 || len(rest) > 4 && len(entries) >= fanoutAt:
+		var below object.OID
+		if i = deeper; i >= 0 {
+			below = entries[i].OID
+		}
+		oid, err := w.insert(ctx, below, rest[2:], text)
+		if err != nil {
+			return "", err
+		}
+		entry = object.TreeEntry{Mode: "40000", Name: rest[:2], OID: oid}
+	default:
+		entry.OID = w.add(object.Blob, text)
+	}
+	if i >= 0 {
+		entries[i] = entry
+	} else {
+		i, _ = slices.BinarySearchFunc(entries, entry, compareEntries)
+		entries = slices.Insert(entries, i, entry)
+	}
+	data, err := object.EncodeTree(entries)
+	if err != nil {
+		return "", err
+	}
+	return w.add(object.Tree, data), nil
+}
+
+func compareEntries(a, b object.TreeEntry) int {
+	switch {
+	case object.TreeLess(a, b):
+		return -1
+	case object.TreeLess(b, a):
+		return 1
+	}
+	return 0
+}
+
+// Verified lists the verifications of a tree: those published at v, then
+// those that this clone made and could not publish yet.
+func (l *Ledger) Verified(ctx context.Context, v View, tree object.OID) ([]note.Verification, error) {
+	blob, err := l.Note(ctx, v.Verifications, tree)
+	if err != nil {
+		return nil, err
+	}
+	var list []note.Verification
+	for _, line := range note.ParseVerifications(blob) {
+		if line.Newer {
+			return nil, fault.New(fault.Ambiguous, "the tree %s has verifications of a newer format", tree.Short()).
+				WithHint("install a newer version of git-land")
+		}
+		if line.Err == nil {
+			list = append(list, line.Value)
+		}
+	}
+	kept, err := l.unpublished()
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range kept {
+		known := slices.ContainsFunc(list, func(v note.Verification) bool { return v.ID == k.ID })
+		if k.Tree == tree && !known {
+			list = append(list, k)
+		}
+	}
+	return list, nil
+}
+
+// Record keeps a verification in this clone and publishes it, with any others
+// that could not be published before. The error is for a verification that
+// could not be kept; that it is not published yet is told by published.
+func (l *Ledger) Record(ctx context.Context, w Want, v note.Verification) (published error, err error) {
+	if _, err := note.EncodeLine(v); err != nil {
+		return nil, err
+	}
+	if err := l.Dir.Outbox().Write(v.ID, v); err != nil {
+		return nil, fmt.Errorf("keep the verification: %w", err)
+	}
+	return l.PublishVerifications(ctx, w), nil
+}
+
+// unpublished are the verifications in the outbox, oldest first.
+func (l *Ledger) unpublished() ([]note.Verification, error) {
+	outbox := l.Dir.Outbox()
+	ids, err := outbox.List()
+	if err != nil {
+		return nil, err
+	}
+	var list []note.Verification
+	for _, id := range ids {
+		var v note.Verification
+		if err := outbox.Load(id, &v); errors.Is(err, fs.ErrNotExist) {
+			continue // another session has just published it
+		} else if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// PublishVerifications publishes what waits in the outbox. Those that are at
+// the authority already, because only the answer was lost, are not doubled.
+func (l *Ledger) PublishVerifications(ctx context.Context, w Want) error {
+	for loss := range maxLosses {
+		waiting, err := l.unpublished()
+		if err != nil || len(waiting) == 0 {
+			return err
+		}
+		if err := l.Ready(ctx); err != nil {
+			return err
+		}
+		v, err := l.Fetch(ctx, w)
+		if err != nil {
+			return err
+		}
+		done, err := l.publishOnto(ctx, v.Verifications, waiting)
+		if err != nil {
+			return err
+		}
+		if done {
+			return nil
+		}
+		if err := Pause(ctx, Backoff(loss, 2*time.Second)); err != nil {
+			return err
+		}
+	}
+	return fault.New(fault.Unreachable, "%s did not take the verifications in %d tries", l.Remote, maxLosses)
+}
+
+// publishOnto makes one try on the given tip.
+func (l *Ledger) publishOnto(ctx context.Context, tip object.OID, waiting []note.Verification) (done bool, err error) {
+	var lines []NoteLine
+	for _, v := range waiting {
+		text, err := note.EncodeLine(v)
+		if err != nil {
+			return false, err
+		}
+		blob, err := l.Note(ctx, tip, v.Tree)
+		if err != nil {
+			return false, err
+		}
+		if !slices.ContainsFunc(note.ParseVerifications(blob), func(line note.Line[note.Verification]) bool { return line.Value.ID == v.ID }) {
+			lines = append(lines, NoteLine{On: v.Tree, Text: text})
+		}
+	}
+	if len(lines) > 0 {
+		subject := fmt.Sprintf("verification: %s %s on %s", waiting[0].Check, waiting[0].Verdict, waiting[0].Tree.Short())
+		d, err := l.AppendNotes(ctx, tip, strings.ToValidUTF8(subject, "?"), lines)
+		if err != nil {
+			return false, err
+		}
+		if err := l.Repo.Write(ctx, d.Objects...); err != nil {
+			return false, err
+		}
+		out, err := l.Publish(ctx, Publication{Moves: []git.Move{{Ref: l.VerificationsRef(), New: d.Tip, Old: git.Was(tip)}},
+			Message: "land: verification"})
+		if err != nil || !out.Done {
+			return false, err
+		}
+	}
+	for _, v := range waiting {
+		if err := l.Dir.Outbox().Remove(v.ID); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
