@@ -77,6 +77,8 @@ func parseLine[T Record | Verification](raw string) Line[T] {
 	switch {
 	case len(raw) > MaxLine:
 		line.Err = fmt.Errorf("%d bytes are too long for a line, which may have %d", len(raw), MaxLine)
+	case head.Format < 1:
+		line.Err = errors.New("no format number")
 	case !utf8.ValidString(raw):
 		line.Err = errors.New("not UTF-8")
 	default:
