@@ -19,6 +19,7 @@ type Change struct {
 	Path             string // relative to the top
 	OldMode, NewMode string
 	Old, New         object.OID
+	Unmerged         bool // in the index, in the middle of a merge
 }
 
 // Deleted reports whether the new side lacks the path.
@@ -37,15 +38,25 @@ func (r *Repo) DiffTrees(ctx context.Context, from, to object.OID) ([]Change, er
 		"--no-renames", "--full-index", "--ignore-submodules=none", string(from), string(to)}})
 }
 
-// DiffIndex lists the paths in which the index differs from a tree. An
-// unmerged path has the mode "000000" on its new side.
-func (r *Repo) DiffIndex(ctx context.Context, tree object.OID) ([]Change, error) {
-	return r.rawDiff(ctx, command{reading: true, args: []string{"diff-index", "--cached", "-z", "--raw",
-		"--no-renames", "--full-index", "--ignore-submodules=none", string(tree)}})
+// DiffIndex lists the paths in which the index differs from a tree, within the
+// pathspecs, which are relative to the top; none means everywhere.
+func (r *Repo) DiffIndex(ctx context.Context, tree object.OID, within []string) ([]Change, error) {
+	return r.rawDiff(ctx, command{reading: true, dir: r.Top, args: []string{"diff-index", "--cached", "-z", "--raw",
+		"--no-renames", "--full-index", "--ignore-submodules=none", string(tree)}}, within...)
 }
 
-func (r *Repo) rawDiff(ctx context.Context, c command) ([]Change, error) {
-	c.args = append(c.args, "--")
+// Modified lists the tracked paths, relative to the top, whose file differs
+// from the index.
+func (r *Repo) Modified(ctx context.Context) ([]string, error) {
+	out, err := r.run(ctx, command{reading: true, dir: r.Top, args: []string{"diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv"}})
+	if err != nil || out == "" {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), nil
+}
+
+func (r *Repo) rawDiff(ctx context.Context, c command, within ...string) ([]Change, error) {
+	c.args = append(append(c.args, "--"), within...)
 	out, err := r.run(ctx, c)
 	if err != nil {
 		return nil, err
@@ -69,7 +80,7 @@ func parseRaw(out string) ([]Change, error) {
 			return nil, fmt.Errorf("raw diff: line %q", fields[i])
 		}
 		changes = append(changes, Change{Path: fields[i+1], OldMode: f[0], NewMode: f[1],
-			Old: object.OID(f[2]), New: object.OID(f[3])})
+			Old: object.OID(f[2]), New: object.OID(f[3]), Unmerged: f[4] == "U"})
 	}
 	return changes, nil
 }
@@ -199,14 +210,23 @@ var ErrNoMatch = errors.New("matches no file")
 // filters, modes and deletions included. paths are git's pathspecs, relative
 // to the repository's Dir; none means everything.
 func (t *TempIndex) Add(ctx context.Context, paths ...string) error {
+	return t.add(ctx, "", paths)
+}
+
+// AddFromTop is Add with pathspecs that are relative to the top.
+func (t *TempIndex) AddFromTop(ctx context.Context, paths ...string) error {
+	return t.add(ctx, t.repo.Top, paths)
+}
+
+func (t *TempIndex) add(ctx context.Context, dir string, paths []string) error {
 	args := []string{"add", "-A", "--"}
 	if len(paths) == 0 {
 		args = append(args, ":/")
 	}
-	_, err := t.repo.run(ctx, command{args: append(args, paths...), config: []string{"advice.addEmbeddedRepo=false"}})
+	_, err := t.repo.run(ctx, command{args: append(args, paths...), dir: dir, config: []string{"advice.addEmbeddedRepo=false"}})
 	if ExitCode(err) == 128 && len(paths) > 0 {
 		// Git dies both for an unmatched pathspec and for an unreadable file.
-		if _, listErr := t.repo.run(ctx, command{reading: true, args: append([]string{
+		if _, listErr := t.repo.run(ctx, command{reading: true, dir: dir, args: append([]string{
 			"ls-files", "--error-unmatch", "--cached", "--others", "--exclude-standard", "-z", "--"}, paths...)}); ExitCode(listErr) == 1 {
 			return fmt.Errorf("%w: %w", ErrNoMatch, err)
 		}
@@ -245,6 +265,9 @@ func (r *Repo) MoveWorkTree(ctx context.Context, from, to object.OID, dry bool) 
 func (t *TempIndex) MoveWorkTree(ctx context.Context, from, to object.OID, dry bool) error {
 	return t.repo.MoveWorkTree(ctx, from, to, dry)
 }
+
+// Refresh is the same on the copy.
+func (t *TempIndex) Refresh(ctx context.Context) { t.repo.Refresh(ctx) }
 
 // SetIndex is the same on the copy.
 func (t *TempIndex) SetIndex(ctx context.Context, entries []IndexEntry) error {

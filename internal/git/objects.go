@@ -243,22 +243,70 @@ type RevListEntry struct {
 	Parents []object.OID
 }
 
-// RevList lists the commits that can be reached from tip and not from any of
-// excluded, parents before children. firstParent follows only first parents;
-// max > 0 keeps the max newest.
-func (r *Repo) RevList(ctx context.Context, tip object.OID, excluded []object.OID, firstParent bool, max int) ([]RevListEntry, error) {
-	args := []string{"rev-list", "--topo-order", "--reverse", "--parents"}
-	if firstParent {
-		args = append(args, "--first-parent")
+// Unlanded lists the commits of head that base lacks, parents first, without
+// those whose very patch base has already under another id. An empty base has
+// nothing.
+func (r *Repo) Unlanded(ctx context.Context, base, head object.OID) ([]RevListEntry, error) {
+	if base == head {
+		return nil, nil
 	}
-	if max > 0 {
-		args = append(args, "--max-count="+strconv.Itoa(max))
+	if base == "" {
+		return r.revList(ctx, string(head))
 	}
-	args = append(args, string(tip))
-	for _, x := range excluded {
-		args = append(args, "^"+string(x))
+	return r.revList(ctx, "--cherry-pick", "--right-only", string(base)+"..."+string(head))
+}
+
+// FirstParents lists at most max commits from tip down, newest first, by first
+// parents, without those of excluded.
+func (r *Repo) FirstParents(ctx context.Context, tip, excluded object.OID, max int) ([]object.OID, error) {
+	args := []string{"rev-list", "--first-parent", "--max-count=" + strconv.Itoa(max), string(tip)}
+	if excluded != "" {
+		args = append(args, "^"+string(excluded))
 	}
-	out, err := r.run(ctx, command{reading: true, args: args})
+	return r.oidList(ctx, args)
+}
+
+// LastTouched is the newest commit below tip that changed one of the paths,
+// which are literal and relative to the top; empty when there is none.
+func (r *Repo) LastTouched(ctx context.Context, tip object.OID, paths []string) (object.OID, error) {
+	args := append([]string{"--literal-pathspecs", "rev-list", "--max-count=1", string(tip), "--"}, paths...)
+	list, err := r.oidList(ctx, args)
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	return list[0], nil
+}
+
+func (r *Repo) oidList(ctx context.Context, args []string) ([]object.OID, error) {
+	out, err := r.run(ctx, command{reading: true, args: args, dir: r.Top})
+	if err != nil {
+		return nil, err
+	}
+	var list []object.OID
+	for line := range strings.Lines(out) {
+		oid, err := object.ParseOID(strings.TrimSpace(line))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, oid)
+	}
+	return list, nil
+}
+
+// MergeBase is the best common ancestor of two commits, empty when there is none.
+func (r *Repo) MergeBase(ctx context.Context, a, b object.OID) (object.OID, error) {
+	out, err := r.run(ctx, command{reading: true, args: []string{"merge-base", string(a), string(b)}})
+	if ExitCode(err) == 1 { // git-merge-base(1): no common ancestor
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return object.ParseOID(strings.TrimSpace(out))
+}
+
+func (r *Repo) revList(ctx context.Context, args ...string) ([]RevListEntry, error) {
+	out, err := r.run(ctx, command{reading: true, args: append([]string{"rev-list", "--topo-order", "--reverse", "--parents"}, args...)})
 	if err != nil {
 		return nil, err
 	}

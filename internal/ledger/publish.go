@@ -285,3 +285,30 @@ func (l *Ledger) voidDraft(v View, d *Draft) (*Draft, error) {
 		Operation: d.Tip().By.Operation, Reason: "the push was interrupted"}})
 	return void, err
 }
+
+// Overrule publishes a draft that leads over a bad tip: old is what the chain's
+// ref must be. It is tried once; whoever was faster has changed what the user
+// decided on.
+func (l *Ledger) Overrule(ctx context.Context, v View, d *Draft, old git.Expect) error {
+	if err := l.Ready(ctx); err != nil {
+		return err
+	}
+	if err := d.Write(ctx); err != nil {
+		return err
+	}
+	move := d.Move()
+	move.Old = old
+	out, err := l.Publish(ctx, Publication{Moves: []git.Move{move}, Message: "lease: adopt"})
+	if err != nil {
+		return err
+	}
+	if !out.Done {
+		return l.refused(out.Said)
+	}
+	l.remember(v.Name, v.LastGood, move.New)
+	return nil
+}
+
+// Follow makes tip the last good event of this clone, although it does not
+// descend from the one before.
+func (l *Ledger) Follow(v View, tip event.Event) { l.remember(v.Name, v.LastGood, tip.OID) }

@@ -35,8 +35,11 @@ type View struct {
 	// cannot be trusted Tip is nil too, and Problem says why.
 	Tip     *event.Event
 	Problem *fault.Error
-	// BadTip is the object that Problem is about, if it is there.
-	BadTip object.OID
+	// BadTip is the object that Problem is about: what stands where the tip
+	// should; for a chain that was Deleted, what is left of it.
+	BadTip  object.OID
+	Deleted bool
+	Newer   bool // Problem is that the format is newer than ours
 	// LastGood is the last tip that this clone has seen and checked.
 	LastGood object.OID
 
@@ -278,6 +281,9 @@ func (l *Ledger) unreachable(err error) error {
 func (l *Ledger) trust(ctx context.Context, v *View, tip object.OID) error {
 	if tip.IsZero() {
 		if !v.Records.IsZero() || !v.LastGood.IsZero() {
+			if v.Deleted, v.BadTip = true, v.LastGood; v.BadTip.IsZero() {
+				v.BadTip = v.Records
+			}
 			v.Problem = l.ambiguous(v, "the lease %s has landing records or a past, but no chain: it was deleted", v.Name)
 		}
 		return nil
@@ -291,6 +297,7 @@ func (l *Ledger) trust(ctx context.Context, v *View, tip object.OID) error {
 	switch {
 	case err == nil:
 	case errors.As(err, &newer):
+		v.Newer = true
 		v.Problem = fault.New(fault.Ambiguous, "the lease %s has events of format %d, and this version knows format %d", v.Name, newer.Format, event.Format).
 			WithHint("install a version of git-land that knows format %d", newer.Format)
 		return nil
@@ -317,16 +324,10 @@ func (l *Ledger) remember(name string, old, tip object.OID) {
 }
 
 func (l *Ledger) ambiguous(v *View, format string, args ...any) *fault.Error {
-	facts := map[string]any{"lease": v.Name, "tip": v.BadTip, "last_good": v.LastGood}
-	over := v.BadTip
-	if over.IsZero() {
-		over = v.LastGood
-	}
-	f := fault.New(fault.Ambiguous, format, args...).WithFacts(facts)
-	if over.IsZero() {
-		return f.WithHint("git lease adopt %s --reason 'why it is gone'", v.Name)
-	}
-	return f.WithHint("look at it with `git show %s`, then: git lease adopt %s --over %s --reason 'what happened'", over, v.Name, over)
+	return fault.New(fault.Ambiguous, format, args...).
+		WithFacts(map[string]any{"lease": v.Name, "tip": v.BadTip, "last_good": v.LastGood}).
+		WithHint("look with `%s`, then: %s", l.Command("git", "lease", "log", v.Name),
+			l.Command("git", "lease", "adopt", v.Name, "--over", string(v.BadTip), "--reason", "WHY"))
 }
 
 // A brokenError says what makes a chain unusable.

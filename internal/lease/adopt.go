@@ -1,0 +1,179 @@
+package lease
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"gitland/internal/chain"
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/ledger"
+	"gitland/internal/object"
+)
+
+// An Adoption begins a chain, puts a branch under it, or leads a chain out of
+// a state that nobody can build on.
+type Adoption struct {
+	Want ledger.Want
+	// Over is the bad tip to go over, which must be the one that is there
+	// now; empty where nothing is wrong.
+	Over   object.OID
+	Reason string // required with Over
+}
+
+// Adopted says what was done.
+type Adopted struct {
+	Name string
+	// Event is the new event, nil when there was nothing to do.
+	Event *event.Event
+	// Accepted means that the chain already leads over what this clone had
+	// seen, by somebody else's adopt, and that this clone now follows it.
+	Accepted bool
+}
+
+// Adopt is idempotent: an adopted branch is adopted. With Over it returns a
+// fault of class Ambiguous when the tip is of a newer format, which this
+// version must not go over, and of class Usage when Over is not the bad tip.
+func Adopt(ctx context.Context, l *ledger.Ledger, a Adoption) (Adopted, error) {
+	if a.Over != "" {
+		return adoptOver(ctx, l, a)
+	}
+	var done Adopted
+	e, err := l.Append(ctx, a.Want, func(v ledger.View, d *ledger.Draft) error {
+		done.Name = v.Name
+		if err := adopt(d, v); err != nil {
+			return err
+		}
+		if len(d.Events) == 0 {
+			return errNothing
+		}
+		return nil
+	})
+	if err == errNothing {
+		return done, nil
+	}
+	done.Event = e
+	return done, err
+}
+
+// errNothing ends an append that has nothing to add.
+var errNothing = fault.New(fault.Failed, "nothing to do")
+
+func adoptOver(ctx context.Context, l *ledger.Ledger, a Adoption) (Adopted, error) {
+	reason := event.CleanText(a.Reason, event.MaxText)
+	if strings.TrimSpace(reason) == "" {
+		return Adopted{}, fault.New(fault.Usage, "going over a chain's tip is on the record: the reason is empty").
+			WithHint("add --reason 'what happened to the chain'")
+	}
+	v, err := l.Fetch(ctx, a.Want)
+	if err != nil {
+		return Adopted{}, err
+	}
+	done := Adopted{Name: v.Name}
+	switch {
+	case v.Problem == nil:
+		return done, fault.New(fault.Usage, "the chain of %s is sound: there is nothing to go over", v.Name).
+			WithHint("%s", l.Command("git", "lease", "show", v.Name))
+	case v.Newer:
+		return done, v.Problem
+	case a.Over != v.BadTip:
+		return done, fault.New(fault.Usage, "the tip of %s is %s, not %s", v.Name, v.BadTip, a.Over).
+			WithHint("%s", l.Command("git", "lease", "show", v.Name))
+	}
+	if accepted, err := accept(ctx, l, v); err != nil || accepted {
+		done.Accepted = accepted
+		return done, err
+	}
+	good, bad, err := around(ctx, l, v)
+	if err != nil {
+		return done, err
+	}
+	old := git.Was(v.BadTip)
+	if v.Deleted {
+		old = git.MustNotExist()
+	}
+	v.Problem, v.Tip = nil, good
+	d, err := l.Draft(v)
+	if err != nil {
+		return done, err
+	}
+	act := event.Event{Kind: event.Adopt, By: event.By{Reason: reason, Adopt: &event.Adoption{Over: a.Over}}}
+	if good == nil || !slices.Contains(good.State.Branches, v.Branch) {
+		if v.Name == v.Branch.Branch() {
+			act.By.Adopt.Branch, act.By.Adopt.Tip = v.Branch, v.Base
+		}
+	}
+	if bad != nil {
+		act.Seq = bad.Seq // the fence must be above both
+	}
+	e, err := d.Add(act)
+	if err != nil {
+		return done, err
+	}
+	if err := l.Overrule(ctx, v, d, old); err != nil {
+		return done, err
+	}
+	done.Event = &e
+	return done, nil
+}
+
+// around finds the last good event and, if it can be read, the bad tip.
+func around(ctx context.Context, l *ledger.Ledger, v ledger.View) (good, bad *event.Event, err error) {
+	if e, err := l.Event(ctx, v.BadTip, v.Name); err == nil {
+		bad = &e
+	}
+	if v.LastGood != "" {
+		e, err := l.Event(ctx, v.LastGood, v.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &e, bad, nil
+	}
+	// This clone has seen nothing of the chain before: the last good event is
+	// the newest below the bad tip that reads as one.
+	at := v.BadTip
+	for range lookBack {
+		c, err := l.Repo.Commit(ctx, at)
+		if err != nil || len(c.Parents) == 0 {
+			return nil, bad, nil
+		}
+		at = c.Parents[0]
+		if e, err := l.Event(ctx, at, v.Name); err == nil {
+			return &e, bad, nil
+		}
+	}
+	return nil, bad, nil
+}
+
+// accept follows a chain whose past is not the one that this clone saw, if
+// somebody has led it over that past on the record.
+func accept(ctx context.Context, l *ledger.Ledger, v ledger.View) (bool, error) {
+	if v.LastGood == "" || v.Deleted {
+		return false, nil
+	}
+	tip, err := l.Event(ctx, v.BadTip, v.Name)
+	if err != nil {
+		return false, nil // malformed: there is nothing to accept
+	}
+	run, err := l.Since(ctx, tip, tip.Root())
+	if err != nil {
+		return false, nil
+	}
+	if _, err := chain.Fold(run); err != nil {
+		return false, nil
+	}
+	for _, e := range run {
+		if e.Kind != event.Adopt || e.By.Adopt.Over == "" {
+			continue
+		}
+		over := e.By.Adopt.Over
+		known, err := l.Repo.IsAncestor(ctx, v.LastGood, over)
+		if err == nil && known {
+			l.Follow(v, tip)
+			return true, nil
+		}
+	}
+	return false, nil
+}
