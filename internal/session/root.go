@@ -19,31 +19,33 @@ const redacted = "[token]"
 //
 // The zero Root is no token. Roots are compared with Equal.
 type Root struct {
-	_ [0]func() // rules out ==, which would compare pointers
-	// Behind a pointer, since fmt does not ask the methods of a value in an
-	// unexported field: it would print the bytes of an array.
-	key *[32]byte
+	// In a closure, since fmt does not ask the methods of a value in an
+	// unexported field: it would print the bytes of an array, and of one behind
+	// a pointer for a verb that does not fit. It also rules out ==.
+	key func() [32]byte
 }
 
 // NewRoot makes a token.
 func NewRoot() Root {
-	key := new([32]byte)
+	var key [32]byte
 	rand.Read(key[:]) // never fails, it ends the program instead
-	return Root{key: key}
+	return rootOf(key)
 }
 
 // ParseRoot reads a token as Hex writes it. Its error does not quote the text,
 // which may be a token but for one character.
 func ParseRoot(text string) (Root, error) {
-	key := new([32]byte)
+	var key [32]byte
 	if len(text) != hex.EncodedLen(len(key)) || strings.ToLower(text) != text {
 		return Root{}, errNotRoot
 	}
 	if _, err := hex.Decode(key[:], []byte(text)); err != nil {
 		return Root{}, errNotRoot
 	}
-	return Root{key: key}, nil
+	return rootOf(key), nil
 }
+
+func rootOf(key [32]byte) Root { return Root{func() [32]byte { return key }} }
 
 var errNotRoot = errors.New("token: want 64 lower-case hexadecimal digits")
 
@@ -53,7 +55,11 @@ func (r Root) IsZero() bool { return r.key == nil }
 // Equal compares two tokens in constant time. No token equals the zero Root,
 // not even itself.
 func (r Root) Equal(other Root) bool {
-	return r.key != nil && other.key != nil && subtle.ConstantTimeCompare(r.key[:], other.key[:]) == 1
+	if r.IsZero() || other.IsZero() {
+		return false
+	}
+	a, b := r.key(), other.key()
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
 // Hex is the token in clear, for GIT_LEASE_TOKEN and for a private file. It
@@ -66,10 +72,10 @@ func (r Root) Hex() string {
 
 // Bytes is the token as the key of which secrets are derived.
 func (r Root) Bytes() [32]byte {
-	if r.key == nil {
+	if r.IsZero() {
 		panic("session: use of the zero Root")
 	}
-	return *r.key
+	return r.key()
 }
 
 // String is "[token]".

@@ -193,7 +193,7 @@ func writeSession(path string, s Session) error {
 func readSession(path string) (Session, error) {
 	data, err := readFile(path, func(info fs.FileInfo) error {
 		if mode := info.Mode(); mode.Perm()&0o077 != 0 {
-			return fault.New(fault.Failed, "session file %s has mode %#o: others may read its token", path, mode.Perm()).
+			return fault.New(fault.Failed, "session file %s has mode %#o: others may read or change its token", path, mode.Perm()).
 				WithHint("chmod 600 %s", quote(path))
 		}
 		return nil
