@@ -345,21 +345,31 @@ func (r *Repo) readIdent(ctx context.Context) (string, error) {
 	return strings.TrimSpace(out), nil
 }
 
-// copyFile copies a file's bytes; used for index files, which are replaced
-// and never changed in place, so that a plain copy is a consistent one.
-func copyFile(dst, src string) error {
+// copyIndex copies an index file. Index files are replaced and never changed in
+// place, so that a plain copy is a consistent one.
+//
+// The copy keeps the time of the original: git trusts the cached times of files
+// that are older than the index itself and compares the content of the others
+// (gitformat-index(5), "racy git"). With a later time of its own, the copy would
+// hide a file that was changed within the second in which it was staged.
+func copyIndex(dst, src string) error {
 	in, err := os.Open(src)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
 	out, err := os.OpenFile(dst, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(out, in); err != nil {
-		out.Close()
-		return err
+	_, err = io.Copy(out, in)
+	err = cmpErr(err, out.Close())
+	if err == nil {
+		err = os.Chtimes(dst, time.Time{}, info.ModTime())
 	}
-	return out.Close()
+	return err
 }

@@ -170,7 +170,7 @@ type TempIndex struct {
 func (r *Repo) TempIndex(ctx context.Context, id string) (*TempIndex, error) {
 	path := filepath.Join(r.GitDir, "lease-index-"+id)
 	real := r.indexPath()
-	if err := copyFile(path, real); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := copyIndex(path, real); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("copy the index: %w", err)
 	}
 	c := *r
