@@ -131,7 +131,7 @@ func (e Event) message() string {
 	b.WriteString("\n\n")
 	for _, t := range newWire(e).trailers() {
 		if v := text(t.value); v != "" {
-			fmt.Fprintf(&b, "%s: %s\n", t.key, v)
+			b.WriteString(t.key + ": " + v + "\n")
 		}
 	}
 	return b.String()

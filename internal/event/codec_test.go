@@ -329,8 +329,10 @@ func TestGitReadsEvents(t *testing.T) {
 				if got := gittest.Git(t, dir, "log", "-1", "--format=%s", string(oid)); got != e.Subject() {
 					t.Errorf("%s: git log shows %q, want %q", s.name, got, e.Subject())
 				}
-				_, trailers, _ := strings.Cut(gittest.Git(t, dir, "log", "-1", "--format=%B", string(oid)), "\n\n")
-				if got := gittest.Git(t, dir, "log", "-1", "--format=%(trailers:only,unfold)", string(oid)); got != trailers {
+				message := gittest.Git(t, dir, "log", "-1", "--format=%B", string(oid))
+				gittest.Write(t, dir, map[string]string{"message": message})
+				_, trailers, _ := strings.Cut(strings.TrimSpace(message), "\n\n")
+				if got := gittest.Git(t, dir, "interpret-trailers", "--parse", "message"); got != trailers {
 					t.Errorf("%s: git reads the trailers\n%s\nwant\n%s", s.name, got, trailers)
 				}
 			}
@@ -343,11 +345,8 @@ func TestGitReadsEvents(t *testing.T) {
 func writeEvent(t *testing.T, dir string, f object.Format, e event.Event) object.OID {
 	t.Helper()
 	obj := encode(t, f, e)
-	path := filepath.Join(t.TempDir(), "commit")
-	if err := os.WriteFile(path, obj.Data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := gittest.Git(t, dir, "hash-object", "-t", "commit", "-w", path); got != string(obj.OID) {
+	gittest.Write(t, dir, map[string]string{"commit": string(obj.Data)})
+	if got := gittest.Git(t, dir, "hash-object", "-t", "commit", "-w", "commit"); got != string(obj.OID) {
 		t.Fatalf("git names the commit %s, want %s", got, obj.OID)
 	}
 	return obj.OID
