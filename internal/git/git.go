@@ -367,9 +367,11 @@ func copyIndex(dst, src string) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	err = cmpErr(err, out.Close())
-	if err == nil {
+	if err = cmpErr(err, out.Close()); err == nil {
 		err = os.Chtimes(dst, time.Time{}, info.ModTime())
+	}
+	if err != nil {
+		os.Remove(dst)
 	}
 	return err
 }

@@ -219,10 +219,7 @@ func (t *TempIndex) AddFromTop(ctx context.Context, paths ...string) error {
 }
 
 func (t *TempIndex) add(ctx context.Context, dir string, paths []string) error {
-	args := []string{"add", "-A", "--"}
-	if len(paths) == 0 {
-		args = append(args, ":/")
-	}
+	args := []string{"add", "-A", "--"} // without paths, -A is the whole work tree
 	_, err := t.repo.run(ctx, command{args: append(args, paths...), dir: dir, config: []string{"advice.addEmbeddedRepo=false"}})
 	if ExitCode(err) == 128 && len(paths) > 0 {
 		// Git dies both for an unmatched pathspec and for an unreadable file.

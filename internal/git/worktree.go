@@ -44,22 +44,40 @@ func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
 	return list, nil
 }
 
-// AddWorktree makes a new work tree with a detached HEAD at commit.
+// private is configuration for work trees that only we look at: no hook of the
+// user's, no reflog that keeps every tree for months, all files whatever the
+// user's own work tree is limited to, no daemon left behind, and submodules as
+// they are.
+var private = []string{
+	"core.hooksPath=/dev/null", "core.logAllRefUpdates=false", "core.sparseCheckout=false",
+	"core.fsmonitor=false", "submodule.recurse=false",
+}
+
+// AddWorktree makes a new work tree with a detached HEAD at commit, without
+// running hooks. path must be empty or absent; a work tree that was registered
+// there before is forgotten.
 func (r *Repo) AddWorktree(ctx context.Context, path string, commit object.OID) error {
-	_, err := r.run(ctx, command{args: []string{"worktree", "add", "--quiet", "--detach", "--end-of-options", path, string(commit)}})
+	c := *r
+	// The new work tree is filled by a git that inherits GIT_INDEX_FILE, which
+	// would be the user's index.
+	c.environ = append(WithoutRepoEnv(r.environ), "GIT_DIR="+r.GitDir)
+	_, err := c.run(ctx, command{config: private, args: []string{"worktree", "add", "--quiet", "--detach",
+		"--force", "--force", // once for a registered path, once more for a locked one
+		"--end-of-options", path, string(commit)}})
 	if err != nil {
 		return fmt.Errorf("make a work tree for verification: %w", err)
 	}
 	return nil
 }
 
-// CheckoutClean makes this work tree equal to commit: tracked files are reset,
-// untracked ones are removed, and ignored ones, such as caches and installed
-// dependencies, stay.
+// CheckoutClean makes this work tree equal to commit, without running hooks:
+// tracked files are reset, untracked ones are removed, and ignored ones, such as
+// caches and installed dependencies, stay.
 func (r *Repo) CheckoutClean(ctx context.Context, commit object.OID) error {
-	if _, err := r.run(ctx, command{args: []string{"checkout", "--quiet", "--force", "--detach", string(commit), "--"}}); err != nil {
+	_, err := r.run(ctx, command{config: private, dir: r.Top, args: []string{"checkout", "--quiet", "--force", "--detach", string(commit), "--"}})
+	if err != nil {
 		return err
 	}
-	_, err := r.run(ctx, command{args: []string{"clean", "--quiet", "-ffd"}})
+	_, err = r.run(ctx, command{config: private, dir: r.Top, args: []string{"clean", "--quiet", "-ffd"}})
 	return err
 }

@@ -1,0 +1,235 @@
+package verify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/ledger"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// A worktree is a verification worktree that is ours until it is closed.
+type worktree struct {
+	dir  string
+	lock *session.Flock
+}
+
+// close gives the worktree back. The lock is handed down to what runs in it, so
+// that a check which outlives us keeps its worktree; but we have seen its end
+// here, and a daemon that it left behind must not keep it: hence an unlocking
+// for everybody.
+func (w *worktree) close() {
+	syscall.Flock(int(w.lock.File().Fd()), syscall.LOCK_UN)
+	w.lock.Close()
+}
+
+// openWorktree takes the first verification worktree of this clone that nobody
+// uses, and makes it equal to r.Tree.
+func (r Request) openWorktree(ctx context.Context, l *ledger.Ledger) (*worktree, error) {
+	base, err := worktreeBase(l.Repo, r.Environ)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(base), 0o700); err != nil {
+		return nil, err
+	}
+	w, err := takeWorktree(base)
+	if err != nil {
+		return nil, fmt.Errorf("lock a verification worktree: %w", err)
+	}
+	l.Notice("the check %s runs in %s", r.Check, w.dir)
+	if err := r.fill(ctx, l.Repo, w); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func takeWorktree(base string) (*worktree, error) {
+	for n := 1; ; n++ {
+		dir := base + "-" + strconv.Itoa(n)
+		lock, ok, err := session.TryLock(dir + ".lock")
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return &worktree{dir: dir, lock: lock}, nil
+		}
+	}
+}
+
+// worktreeBase is the path of this clone's verification worktrees, without
+// "-<number>": a readable name and a hash of the clone's place, below the user's
+// cache directory. It is not inside .git, since tools ignore files that have
+// such a directory above them, and each directory has a name of its own, since
+// tools name things after it.
+func worktreeBase(repo *git.Repo, environ []string) (string, error) {
+	dir, err := cacheDir(repo.Config.Get("land.verify.dir"), environ)
+	if err != nil {
+		return "", err
+	}
+	name := strings.TrimSuffix(repo.CommonDir, ".git")
+	name = strings.Map(func(c rune) rune {
+		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", c) {
+			return c
+		}
+		return '-'
+	}, filepath.Base(name))
+	sum := sha256.Sum256([]byte(repo.CommonDir))
+	return filepath.Join(dir, name[:min(len(name), 40)]+"-"+hex.EncodeToString(sum[:5])), nil
+}
+
+// cacheDir is land.verify.dir, else a directory of ours where the user's caches
+// are. Like os.UserCacheDir, but of the environment that we were given.
+func cacheDir(configured string, environ []string) (string, error) {
+	home := lookup(environ, "HOME")
+	if configured != "" {
+		dir := configured
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok && filepath.IsAbs(home) {
+			dir = filepath.Join(home, rest)
+		}
+		if !filepath.IsAbs(dir) {
+			return "", fault.New(fault.Usage, "config land.verify.dir: %q is not an absolute path", configured)
+		}
+		return filepath.Clean(dir), nil
+	}
+	// basedir-spec: a relative path is invalid and to be ignored.
+	cache := lookup(environ, "XDG_CACHE_HOME")
+	if !filepath.IsAbs(cache) {
+		if !filepath.IsAbs(home) {
+			return "", fault.New(fault.Usage, "there is no place for a verification worktree: neither HOME nor XDG_CACHE_HOME is an absolute path").
+				WithHint("git config land.verify.dir /some/directory")
+		}
+		cache = filepath.Join(home, ".cache")
+		if runtime.GOOS == "darwin" {
+			cache = filepath.Join(home, "Library", "Caches")
+		}
+	}
+	return filepath.Join(cache, "gitland", "verify"), nil
+}
+
+// fill makes w equal to r.Tree: again, or anew where there is no sound worktree
+// that was set up as it would be now.
+func (r Request) fill(ctx context.Context, repo *git.Repo, w *worktree) error {
+	// Without names and dates, so that one tree has one commit.
+	const nobody = "gitland <> 0 +0000"
+	commit := repo.Format.New(object.Commit, object.CommitData{
+		Tree: r.Tree, Author: nobody, Committer: nobody, Message: "A tree that is verified\n"}.Encode())
+	if err := repo.Write(ctx, commit); err != nil {
+		return err
+	}
+	err := r.reuse(ctx, repo, w, commit.OID)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	// Whatever is wrong with it (removed, pruned, left half made or with a lock
+	// by a process that was killed), nothing in it is worth a diagnosis.
+	if err := remove(w.dir); err != nil {
+		return fault.New(fault.Failed, "the verification worktree cannot be made anew: %w", err).
+			WithHint("remove it yourself: %s", fault.Command("rm", "-rf", w.dir))
+	}
+	if err := repo.AddWorktree(ctx, w.dir, commit.OID); err != nil {
+		return err
+	}
+	made, err := at(ctx, repo, w.dir)
+	if err != nil {
+		return err
+	}
+	if r.Setup != "" {
+		if err := r.setUp(ctx, w); err != nil {
+			return err
+		}
+		// The tree as it is, not as the setup left it; what git ignores stays.
+		if err := made.CheckoutClean(ctx, commit.OID); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(marker(made), []byte(r.setupKey()), 0o600)
+}
+
+// reuse makes the worktree that is there equal to commit. It touches nothing
+// that is not certainly ours.
+func (r Request) reuse(ctx context.Context, repo *git.Repo, w *worktree, commit object.OID) error {
+	made, err := at(ctx, repo, w.dir)
+	if err != nil {
+		return err
+	}
+	key, err := os.ReadFile(marker(made))
+	if err != nil {
+		return err
+	}
+	if string(key) != r.setupKey() {
+		return errors.New("set up in another way")
+	}
+	return made.CheckoutClean(ctx, commit)
+}
+
+func (r Request) setUp(ctx context.Context, w *worktree) error {
+	result, err := r.shell(ctx, "land.verify.setup", r.Setup, w.dir, w.lock.File())
+	if err != nil {
+		return err
+	}
+	if result.Code != 0 {
+		return fault.New(fault.Failed, "land.verify.setup failed with exit code %d in %s", result.Code, w.dir).
+			WithFacts(map[string]any{"exit": result.Code, "directory": w.dir})
+	}
+	return nil
+}
+
+// marker is the file that says that a worktree was made and set up to the end,
+// and how. Git removes it together with the worktree's registration.
+func marker(made *git.Repo) string { return filepath.Join(made.GitDir, "lease-verify") }
+
+// setupKey is the content of marker.
+func (r Request) setupKey() string {
+	sum := sha256.Sum256([]byte(r.Setup))
+	return hex.EncodeToString(sum[:]) + "\n"
+}
+
+// at opens the worktree in dir, if it is one of repo. Otherwise git may have
+// found a repository further up, whose files must not be cleaned away.
+func at(ctx context.Context, repo *git.Repo, dir string) (*git.Repo, error) {
+	made, err := repo.In(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if made.CommonDir != repo.CommonDir || !sameFile(made.Top, dir) || made.GitDir == made.CommonDir {
+		return nil, fmt.Errorf("%s is not a worktree of %s", dir, repo.CommonDir)
+	}
+	return made, nil
+}
+
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// remove removes a directory, also one with directories in it that are read
+// only, as some tools make their caches.
+func remove(dir string) error {
+	err := os.RemoveAll(dir)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			os.Chmod(path, 0o700) // if it does not help, RemoveAll says so
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
