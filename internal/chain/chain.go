@@ -76,20 +76,23 @@ func follow(prev *event.Event, act event.Event) (event.Event, error) {
 // adopt adds a branch to a state that is otherwise kept: it may come under the
 // lease while somebody holds it.
 func adopt(next event.Event, seq uint64) (event.Event, error) {
-	a := next.By.Adopt
-	if a == nil {
-		return next, errors.New("no branch to adopt")
+	var a event.Adoption
+	if next.By.Adopt != nil {
+		a = *next.By.Adopt
 	}
-	listed := slices.Contains(next.State.Branches, a.Branch)
-	if listed && a.Over == "" {
+	listed := a.Branch == "" || slices.Contains(next.State.Branches, a.Branch)
+	switch {
+	case a.Over != "":
+		next.Parents = append(next.Parents, a.Over)
+		next.Seq = max(next.Seq, seq+1)
+	case next.First():
+	case a.Branch == "":
+		return next, errors.New("no branch to adopt")
+	case listed:
 		return next, fmt.Errorf("%s is adopted already", a.Branch)
 	}
 	if !listed {
 		next.State.Branches = append(slices.Clone(next.State.Branches), a.Branch)
-	}
-	if a.Over != "" {
-		next.Parents = append(next.Parents, a.Over)
-		next.Seq = max(next.Seq, seq+1)
 	}
 	return next, nil
 }

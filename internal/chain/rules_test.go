@@ -33,7 +33,7 @@ func adoptRules() []rule {
 			return w.act(event.Adopt, b)
 		}, "reason", "reason", "reason"},
 		{"adopt nothing", func(w *writer) event.Event { return w.act(event.Adopt, event.By{}) },
-			"no branch", "no branch", "no branch"},
+			"no branch", "no branch", "-"},
 		{"unknown", func(w *writer) event.Event { return w.act("seize", w.by(1)) }, "unknown", "unknown", "only an adopt"},
 		{"another lease", func(w *writer) event.Event {
 			a := w.act(event.Void, w.by(1))

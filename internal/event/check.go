@@ -79,6 +79,9 @@ func (e Event) validatePosition() error {
 		if len(rest) == 0 {
 			return errors.New("a later event has no parent")
 		}
+		if e.Kind == Adopt && e.By.Adopt == nil {
+			return errors.New("a later adopt of nothing")
+		}
 		rest = rest[1:]
 	}
 	if len(rest) == 0 || len(rest) == 1 && rest[0] == over {
@@ -88,9 +91,6 @@ func (e Event) validatePosition() error {
 }
 
 func (s State) validate(seq uint64) error {
-	if len(s.Branches) == 0 {
-		return errors.New("no branch is adopted")
-	}
 	size := 0
 	for i, ref := range s.Branches {
 		if err := validRef("branch", ref); err != nil {
@@ -158,7 +158,7 @@ func (f fields) String() string {
 func rules(k Kind) (must, may fields, err error) {
 	switch k {
 	case Adopt:
-		return adoption, reason, nil
+		return 0, adoption | reason, nil
 	case Acquire:
 		return operation, 0, nil
 	case Release, Abort:
@@ -209,16 +209,29 @@ func (b By) validate(k Kind) error {
 			return err
 		}
 	}
-	if b.Adopt != nil {
-		if (b.Adopt.Over == "") != (b.Reason == "") {
-			return errors.New("an adopt has a reason if and only if it goes over something")
-		}
-		return validRef("branch", b.Adopt.Branch)
+	if k == Adopt {
+		return b.validateAdopt()
 	}
 	if b.Land != nil {
 		return b.Land.validate()
 	}
 	return nil
+}
+
+func (b By) validateAdopt() error {
+	var a Adoption
+	if b.Adopt != nil {
+		a = *b.Adopt
+	}
+	switch {
+	case (a.Over == "") != (b.Reason == ""):
+		return errors.New("an adopt has a reason if and only if it goes over something")
+	case a.Branch == "" && a.Tip != "":
+		return errors.New("an adopt of no branch has a tip")
+	case a.Branch == "":
+		return nil // a lease that protects no branch
+	}
+	return validRef("branch", a.Branch)
 }
 
 func (l Landing) validate() error {

@@ -320,7 +320,7 @@ func (e Event) Subject() string {
 	what, detail := string(e.Kind), e.By.Reason
 	switch {
 	case e.By.Adopt != nil && e.By.Adopt.Over != "":
-		what += " " + e.By.Adopt.Branch.Branch() + " over " + e.By.Adopt.Over.Short()
+		what += strings.TrimRight(" "+e.By.Adopt.Branch.Branch(), " ") + " over " + e.By.Adopt.Over.Short()
 	case e.By.Adopt != nil:
 		what += " " + e.By.Adopt.Branch.Branch()
 	case e.By.Land != nil:

@@ -269,7 +269,7 @@ func TestFieldsOfKinds(t *testing.T) {
 		Adopt: find(t, object.SHA1, "adopt-first").By.Adopt, Land: find(t, object.SHA1, "land").By.Land,
 	}
 	fields := []string{"Operation", "Target", "Reason", "Secret", "Adopt", "Land"}
-	optional := map[string]string{"release": "Reason", "abort": "Reason", "void": "Reason",
+	optional := map[string]string{"adopt-first": "Adopt", "release": "Reason", "abort": "Reason", "void": "Reason",
 		"land": "Secret", "land-held": "Secret", "land-unborn": "Secret", "land-forced": "Secret", "land-releases": "Secret"}
 	for _, s := range samples(object.SHA1) {
 		for _, field := range fields {

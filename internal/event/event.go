@@ -87,7 +87,7 @@ func (e Event) Root() object.OID {
 // the tip alone tells it.
 type State struct {
 	Phase    Phase
-	Branches []object.Ref // under this lease, in the order of their adoption
+	Branches []object.Ref // under this lease, in the order of their adoption; may be none
 	Hold     *Hold        // non-nil if and only if held
 }
 
@@ -125,13 +125,13 @@ type By struct {
 	Target    ulid.ULID // break: the operation that was broken
 	Reason    string
 	Secret    string    // revealed by the event that ends a hold
-	Adopt     *Adoption // adopt
+	Adopt     *Adoption // adopt; nil where a chain begins that has no branch
 	Land      *Landing  // land
 }
 
 // An Adoption puts a branch under the lease.
 type Adoption struct {
-	Branch object.Ref
+	Branch object.Ref // empty only with Over
 	Tip    object.OID // the branch's; empty for an unborn branch
 	Over   object.OID // the bad tip that this adopt leads out of; mostly empty
 }

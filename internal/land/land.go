@@ -10,6 +10,7 @@
 package land
 
 import (
+	"io"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -52,7 +53,7 @@ type Request struct {
 
 	DryRun bool
 	Step   func(step, text string) // told of each step done: verified, leased, based, committed, pushed
-	Stderr StdStream               // where a check's output goes
+	Stderr io.Writer               // where a check's output goes
 }
 
 // A Result is a landing, or what would be one.
@@ -99,6 +100,7 @@ type Outlook struct {
 	Paths       []string
 	Commits     []object.OID
 	Tree        object.OID // that would land
+	Already     object.OID // the commit of the target that has the change, where nothing would land
 	Verified    bool
 	Judgement   note.Judgement
 	Hold        *event.Hold
@@ -115,10 +117,13 @@ type Unfinished struct {
 	Since     time.Time
 	Branch    object.Ref
 	Alive     bool
+
+	gitDir string
 }
 
 // An Entry is one landing of the log.
 type Entry struct {
-	Record note.Record
-	Event  *event.Event // nil for a record without an event
+	Event   event.Event  // of kind Land
+	Record  *note.Record // nil when there is none for the event
+	Subject string       // of the landed commit; empty when this clone lacks it
 }

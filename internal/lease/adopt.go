@@ -108,7 +108,11 @@ func adoptOver(ctx context.Context, l *ledger.Ledger, a Adoption) (Adopted, erro
 	if bad != nil {
 		act.Seq = bad.Seq // the fence must be above both
 	}
-	e, err := d.Add(act)
+	add := d.Add
+	if o, err := l.Repo.Lookup(ctx, string(a.Over)); err != nil || o.Kind != object.Commit || good != nil && good.OID == a.Over {
+		add = d.AddOver
+	}
+	e, err := add(act)
 	if err != nil {
 		return done, err
 	}

@@ -58,26 +58,28 @@ func Show(ctx context.Context, l *ledger.Ledger, branch object.Ref, names ...str
 }
 
 // Log reads a chain, newest event first, and calls yield for each until it
-// returns false. It goes on as far as events can be read: the error then names
-// the one that cannot.
+// returns false. It goes on as far as events can be read: the error then is the
+// fault that says why the chain cannot be trusted.
 func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, yield func(event.Event) bool) error {
 	v, err := l.Fetch(ctx, w)
 	if err != nil {
 		return err
 	}
+	return Walk(ctx, l, v, yield)
+}
+
+// Walk is Log on what was fetched before.
+func Walk(ctx context.Context, l *ledger.Ledger, v ledger.View, yield func(event.Event) bool) error {
 	at := v.TipOID()
-	if v.Tip == nil {
+	if v.Tip == nil && !v.Deleted {
 		at = v.BadTip
 	}
 	for at != "" {
 		e, err := l.Event(ctx, at, v.Name)
-		if err != nil {
-			if v.Problem != nil {
-				return v.Problem
-			}
+		if err != nil && v.Problem == nil {
 			return err
 		}
-		if !yield(e) || e.First() || len(e.Parents) == 0 {
+		if err != nil || !yield(e) || e.First() || len(e.Parents) == 0 {
 			break
 		}
 		at = e.Parents[0]

@@ -68,7 +68,13 @@ func (d *Draft) Host() string { return d.ledger.Host }
 
 // Add appends what act says: its Kind, By, and for an event that takes the
 // lease State.Hold. It returns an error when that may not follow.
-func (d *Draft) Add(act event.Event) (event.Event, error) {
+func (d *Draft) Add(act event.Event) (event.Event, error) { return d.add(act, true) }
+
+// AddOver is Add for an adopt over something that cannot be a parent: it is no
+// commit, or the parent already.
+func (d *Draft) AddOver(act event.Event) (event.Event, error) { return d.add(act, false) }
+
+func (d *Draft) add(act event.Event, descend bool) (event.Event, error) {
 	var err error
 	act.Name = d.view.Name
 	if act.ID.IsZero() {
@@ -82,6 +88,9 @@ func (d *Draft) Add(act event.Event) (event.Event, error) {
 	if err != nil {
 		return e, fmt.Errorf("%s %s: %w", act.Kind, d.view.Name, err)
 	}
+	if !descend {
+		e.Parents = e.Parents[:len(e.Parents)-1]
+	}
 	raw, err := e.Encode(d.ledger.Repo.Format, d.stamp)
 	if err != nil {
 		return e, fmt.Errorf("%s %s: %w", act.Kind, d.view.Name, err)
@@ -93,7 +102,8 @@ func (d *Draft) Add(act event.Event) (event.Event, error) {
 	return e, nil
 }
 
-// Adopt puts branch under the lease if it is not yet. A chain begins with it.
+// Adopt puts branch, which may be empty, under the lease if it is not yet. A
+// chain begins with it.
 func (d *Draft) Adopt(branch object.Ref, tip object.OID) error {
 	if t := d.Tip(); t != nil {
 		if branch == "" {
@@ -105,7 +115,11 @@ func (d *Draft) Adopt(branch object.Ref, tip object.OID) error {
 			}
 		}
 	}
-	_, err := d.Add(event.Event{Kind: event.Adopt, By: event.By{Adopt: &event.Adoption{Branch: branch, Tip: tip}}})
+	act := event.Event{Kind: event.Adopt}
+	if branch != "" {
+		act.By.Adopt = &event.Adoption{Branch: branch, Tip: tip}
+	}
+	_, err := d.Add(act)
 	return err
 }
 

@@ -47,10 +47,10 @@ type Ledger struct {
 	// nothing failed: a probe, an adoption.
 	Notice func(format string, args ...any)
 
-	chosen bool // by an option, not by configuration
-	remote git.Remote
-	spaces spaces
-	seen   map[object.Ref]git.Move // moves of the memory of tips, not yet written
+	chosen  bool // by an option, not by configuration
+	remote  git.Remote
+	spaces  spaces
+	pending map[object.Ref]git.Move // moves of the mirror and its memory, not yet written
 }
 
 // Options say which authority to open.
@@ -66,7 +66,7 @@ type Options struct {
 // class Usage when there are several remotes and no choice, or no such remote.
 func Open(repo *git.Repo, opts Options) (*Ledger, error) {
 	l := &Ledger{Repo: repo, Remote: opts.Remote, Now: opts.Now, Notice: opts.Notice,
-		chosen: opts.Remote != "", Dir: session.Open(repo.CommonDir), seen: map[object.Ref]git.Move{}}
+		chosen: opts.Remote != "", Dir: session.Open(repo.CommonDir), pending: map[object.Ref]git.Move{}}
 	if l.Remote == "" {
 		l.Remote = repo.Config.Get("lease.remote")
 	}
@@ -134,15 +134,15 @@ func (l *Ledger) urlKey() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Flush writes down the last tips seen, together with further moves of local
+// Flush writes down what the mirror is to know, together with further moves of local
 // refs that must succeed. The memory is worth no failure: when another session
 // has just written it, the further moves are made alone.
 func (l *Ledger) Flush(ctx context.Context, message string, further ...git.Move) error {
 	moves := slices.Clone(further)
-	for _, m := range l.seen {
+	for _, m := range l.pending {
 		moves = append(moves, m)
 	}
-	clear(l.seen)
+	clear(l.pending)
 	err := l.Repo.MoveRefs(ctx, message, moves...)
 	if err != nil && len(moves) > len(further) {
 		return l.Repo.MoveRefs(ctx, message, further...)
@@ -209,13 +209,17 @@ func (l *Ledger) RecordsRef(name string) (object.Ref, error) {
 // VerificationsRef is the notes ref of all verifications at the authority.
 func (l *Ledger) VerificationsRef() object.Ref { return l.spaces.verifications }
 
-// MirrorPattern is the local notes pattern under which git log finds the
-// records, for notes.displayRef.
-func (l *Ledger) MirrorPattern() string {
+// ShowRecords has "git log" show the landing records of this authority, by
+// adding their refs to notes.displayRef, once.
+func (l *Ledger) ShowRecords(ctx context.Context) error {
+	pattern := l.mirror("records/*")
 	if l.IsLocal() {
-		return l.spaces.records + "*"
+		pattern = l.spaces.records + "*"
 	}
-	return l.mirror("records/*")
+	if slices.Contains(l.Repo.Config.All("notes.displayref"), pattern) {
+		return nil
+	}
+	return l.Repo.SetConfig(ctx, "notes.displayRef", pattern)
 }
 
 // mirror is the local ref under which something of the authority is kept.

@@ -32,6 +32,10 @@ type Outcome struct {
 	Done bool
 	// Said is what git or the remote said of a publication that is not done.
 	Said error
+	// Unsent means that git gave up without a word on any ref and without
+	// dying, as it does when a pre-push hook of this clone refuses. Over HTTP
+	// a broken connection looks the same, so it is no proof.
+	Unsent bool
 }
 
 // Publish moves refs of the authority. The error is for a publication that
@@ -49,7 +53,7 @@ func (l *Ledger) Publish(ctx context.Context, p Publication) (Outcome, error) {
 	if result.Complete {
 		return Outcome{Done: true}, nil
 	}
-	return Outcome{Said: saidOf(result)}, nil
+	return Outcome{Said: saidOf(result), Unsent: len(result.Refs) == 0 && git.ExitCode(result.Err) == 1}, nil
 }
 
 // saidOf gathers what a push said, for people.

@@ -316,11 +316,40 @@ func (l *Ledger) trust(ctx context.Context, v *View, tip object.OID) error {
 
 // remember plans to write down that tip was seen.
 func (l *Ledger) remember(name string, old, tip object.OID) {
-	ref := object.Ref(l.mirror("seen/" + component(name)))
-	if m, planned := l.seen[ref]; planned {
+	l.note("seen/"+component(name), old, tip)
+}
+
+// note plans to move a ref of the mirror.
+func (l *Ledger) note(rest string, old, tip object.OID) {
+	ref := object.Ref(l.mirror(rest))
+	if m, planned := l.pending[ref]; planned {
 		old = m.Old.OID()
 	}
-	l.seen[ref] = git.Move{Ref: ref, New: tip, Old: git.Was(old)}
+	if old != tip {
+		l.pending[ref] = git.Move{Ref: ref, New: tip, Old: git.Was(old)}
+	}
+}
+
+// Moved tells the mirror what a publication on v has moved, so that "git log"
+// shows a new record without another fetch. Flush writes it down.
+func (l *Ledger) Moved(v View, moves []git.Move) {
+	for _, m := range moves {
+		switch m.Ref {
+		case object.Ref(l.spaces.leases + component(v.Name)):
+			l.remember(v.Name, v.LastGood, m.New)
+			l.mirrored("lease/"+component(v.Name), m)
+		case object.Ref(l.spaces.records + component(v.Name)):
+			l.mirrored("records/"+component(v.Name), m)
+		case v.Branch:
+			l.mirrored("heads/"+component(v.Branch.Branch()), m)
+		}
+	}
+}
+
+func (l *Ledger) mirrored(rest string, m git.Move) {
+	if !l.IsLocal() {
+		l.note(rest, m.Old.OID(), m.New)
+	}
 }
 
 func (l *Ledger) ambiguous(v *View, format string, args ...any) *fault.Error {
@@ -400,7 +429,33 @@ func (l *Ledger) Since(ctx context.Context, e event.Event, from object.OID) ([]e
 
 // Names lists the leases of the authority, as one fetch sees them.
 func (l *Ledger) Names(ctx context.Context) ([]string, error) {
-	prefix := l.spaces.leases
+	refs, err := l.all(ctx, l.spaces.leases)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, ref := range refs {
+		if name, err := event.DecodeName(strings.TrimPrefix(string(ref), l.spaces.leases)); err == nil {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Branches lists the branches of the authority.
+func (l *Ledger) Branches(ctx context.Context) ([]object.Ref, error) {
+	refs, err := l.all(ctx, "refs/heads/")
+	if err != nil {
+		return nil, err
+	}
+	own := func(ref object.Ref) bool { // a namespace of ours may lie below refs/heads
+		return strings.HasPrefix(string(ref), l.spaces.leases) || strings.HasPrefix(string(ref), l.spaces.probes[2])
+	}
+	return slices.DeleteFunc(refs, own), nil
+}
+
+// all lists the refs of the authority below prefix, in order.
+func (l *Ledger) all(ctx context.Context, prefix string) ([]object.Ref, error) {
 	var refs map[object.Ref]object.OID
 	if l.IsLocal() {
 		var err error
@@ -414,13 +469,7 @@ func (l *Ledger) Names(ctx context.Context) ([]string, error) {
 		}
 		refs = list.Refs
 	}
-	var names []string
-	for _, ref := range slices.Sorted(maps.Keys(refs)) {
-		if encoded, ok := strings.CutPrefix(string(ref), prefix); ok {
-			if name, err := event.DecodeName(encoded); err == nil {
-				names = append(names, name)
-			}
-		}
-	}
-	return names, nil
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(refs)), func(ref object.Ref) bool {
+		return !strings.HasPrefix(string(ref), prefix)
+	}), nil
 }

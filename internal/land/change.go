@@ -1,0 +1,222 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/object"
+)
+
+// kind is where a change comes from.
+type kind string
+
+const (
+	fromPaths   kind = "paths"   // the working tree's content of chosen paths
+	fromStaged  kind = "staged"  // what is in the index
+	fromCommits kind = "commits" // commits of HEAD that the target lacks
+)
+
+// A change is what a user has that the target may lack, as far as this
+// worktree alone tells.
+type change struct {
+	kind     kind
+	chosen   []string     // pathspecs that chose it
+	branch   object.Ref   // that HEAD is on; empty when detached
+	head     object.OID   // HEAD's commit; empty when unborn
+	headTree object.OID   // HEAD's tree; the empty tree when unborn
+	tree     object.OID   // HEAD's tree with the change: the change's own tree
+	diff     []git.Change // from headTree to tree
+	modified []string     // fromCommits: tracked files that differ from the index
+}
+
+// paths are those that the change touches.
+func (c change) paths() []string {
+	var paths []string
+	for _, d := range c.diff {
+		paths = append(paths, d.Path)
+	}
+	return paths
+}
+
+// readChange finds out what the selection chooses. It touches neither index
+// nor files. id names the temporary index.
+func readChange(ctx context.Context, repo *git.Repo, paths []string, id string) (change, error) {
+	c, err := readHead(ctx, repo)
+	if err != nil {
+		return c, err
+	}
+	landPaths := repo.Config.All("land.paths")
+	switch {
+	case paths != nil:
+		if repo.Top == "" {
+			return c, errNoWorkTree()
+		}
+		c.kind, c.chosen = fromPaths, paths
+		err = c.takePaths(ctx, repo, id, func(t *git.TempIndex) error { return t.Add(ctx, paths...) })
+	case repo.Top != "":
+		if err = c.takeStaged(ctx, repo, landPaths, id); err != nil || c.kind != "" {
+			break
+		}
+		if len(landPaths) > 0 {
+			c.kind, c.chosen = fromPaths, landPaths
+			err = c.takePaths(ctx, repo, id, func(t *git.TempIndex) error { return t.AddFromTop(ctx, landPaths...) })
+			if err == nil && len(c.diff) > 0 {
+				break
+			}
+			if errors.Is(err, git.ErrNoMatch) {
+				err = nil
+			}
+		}
+		if err == nil {
+			err = c.takeCommits(ctx, repo)
+		}
+	default:
+		err = c.takeCommits(ctx, repo)
+	}
+	if err != nil {
+		return c, err
+	}
+	return c, c.check()
+}
+
+func errNoWorkTree() error {
+	return fault.New(fault.Usage, "there is no work tree here whose paths could land").
+		WithHint("run git land inside the work tree")
+}
+
+func readHead(ctx context.Context, repo *git.Repo) (change, error) {
+	c := change{headTree: repo.Format.EmptyTree()}
+	head, err := repo.Object(ctx, "HEAD^{commit}")
+	switch {
+	case errors.Is(err, git.ErrNotFound): // unborn
+	case err != nil:
+		return c, err
+	default:
+		commit, err := object.ParseCommit(head.Data)
+		if err != nil {
+			return c, err
+		}
+		c.head, c.headTree = head.OID, commit.Tree
+	}
+	c.branch, err = repo.HeadBranch(ctx)
+	return c, err
+}
+
+// takePaths builds the tree of HEAD with the working tree's content of chosen
+// paths.
+func (c *change) takePaths(ctx context.Context, repo *git.Repo, id string, add func(*git.TempIndex) error) error {
+	index, err := repo.TempIndex(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer index.Close()
+	if err := index.Reset(ctx, c.headTree); err != nil {
+		return err
+	}
+	if err := add(index); err != nil {
+		if errors.Is(err, git.ErrNoMatch) {
+			return fault.New(fault.Usage, "nothing to land: %w", err).WithHint("git status")
+		}
+		return err
+	}
+	if c.tree, err = index.WriteTree(ctx); err != nil {
+		return err
+	}
+	c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree)
+	return err
+}
+
+// takeStaged builds the tree of HEAD with what is staged, within the given
+// pathspecs. It leaves c.kind empty when nothing is.
+func (c *change) takeStaged(ctx context.Context, repo *git.Repo, within []string, id string) error {
+	staged, err := repo.DiffIndex(ctx, c.headTree, within)
+	if err != nil || len(staged) == 0 {
+		return err
+	}
+	c.kind, c.chosen, c.diff = fromStaged, within, staged
+	if err := c.check(); err != nil {
+		return err
+	}
+	if len(within) == 0 {
+		if c.tree, err = repo.WriteTree(ctx); err != nil {
+			return err
+		}
+		// An intent-to-add entry is in the index and not in the tree.
+		c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree)
+		return err
+	}
+	index, err := repo.TempIndex(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer index.Close()
+	if err := index.Reset(ctx, c.headTree); err != nil {
+		return err
+	}
+	if err := index.SetIndex(ctx, newEntries(staged)); err != nil {
+		return err
+	}
+	c.tree, err = index.WriteTree(ctx)
+	return err
+}
+
+// takeCommits takes HEAD as it is.
+func (c *change) takeCommits(ctx context.Context, repo *git.Repo) (err error) {
+	c.kind, c.chosen, c.tree, c.diff = fromCommits, nil, c.headTree, nil
+	if repo.Top != "" {
+		c.modified, err = repo.Modified(ctx)
+	}
+	return err
+}
+
+// newEntries are the index entries of the new sides.
+func newEntries(diff []git.Change) []git.IndexEntry {
+	var entries []git.IndexEntry
+	for _, d := range diff {
+		entries = append(entries, git.IndexEntry{Mode: d.NewMode, OID: d.New, Path: d.Path})
+	}
+	return entries
+}
+
+// check refuses what nobody means to land.
+func (c change) check() error {
+	for _, d := range c.diff {
+		switch {
+		case d.Unmerged:
+			return fault.New(fault.Conflict, "%s is in the middle of a merge", d.Path).WithHint("git status")
+		case d.IsSubmodule() && d.OldMode != "160000":
+			return fault.New(fault.Conflict, "%s is a repository of its own, and would land as a reference to it that nobody else can follow", d.Path).
+				WithHint("%s", fault.Command("git", "submodule", "add", "URL", d.Path))
+		}
+	}
+	return nil
+}
+
+// message is the commit message of the paragraphs given with -m.
+func message(paragraphs []string) string {
+	var kept []string
+	for _, p := range paragraphs {
+		if p = strings.TrimSpace(p); p != "" {
+			kept = append(kept, p)
+		}
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	return strings.Join(kept, "\n\n") + "\n"
+}
+
+// overlap lists what both have, in the order of a.
+func overlap(a, b []string) []string {
+	var both []string
+	for _, p := range a {
+		if slices.Contains(b, p) {
+			both = append(both, p)
+		}
+	}
+	return both
+}

@@ -1,0 +1,275 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/note"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// concludeDead brings the landings of this worktree that died to their end:
+// what reached the authority is finished, what did not is made unable to.
+func concludeDead(ctx context.Context, l *ledger.Ledger, r Request) error {
+	list, err := unfinished(l.Dir)
+	if err != nil {
+		return err
+	}
+	for _, u := range list {
+		if u.gitDir != l.Repo.GitDir {
+			continue
+		}
+		witness, err := l.Dir.Witness(u.Operation)
+		if errors.Is(err, session.ErrAlive) {
+			return fault.New(fault.Held, "a landing of this worktree is under way, operation %s", u.Operation).
+				WithHint("wait for it, then run git land again")
+		}
+		if err != nil {
+			return err
+		}
+		j, err := loadJournal(l.Dir, u.Operation)
+		if errors.Is(err, fs.ErrNotExist) { // it ended between the look and the lock
+			witness.Close()
+			continue
+		}
+		if err == nil && j.Remote != l.Remote {
+			witness.Close()
+			return fault.New(fault.Held, "operation %s landed to %s and did not end", u.Operation, j.Remote).
+				WithHint("%s   (it concludes that one first)", fault.Command("git", "land", "--remote", j.Remote))
+		}
+		if err == nil {
+			err = conclude(ctx, l, j, r)
+		}
+		if err != nil {
+			witness.Close()
+			return err
+		}
+		if err := l.Dir.Journal().Remove(u.Operation); err != nil {
+			return err
+		}
+		if err := witness.Remove(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude ends one dead landing. After it returns nil nothing of the operation
+// can still arrive.
+func conclude(ctx context.Context, l *ledger.Ledger, j journal, r Request) error {
+	want := ledger.Want{Name: j.Lease, Branch: j.Branch}
+	root, err := j.root()
+	if err != nil {
+		return err
+	}
+	if j.Brought {
+		if err := repeat(ctx, l, want, j, r.Session); err != nil {
+			return err
+		}
+	}
+	a, err := outrun(ctx, l, want, j, root)
+	if err != nil {
+		return err
+	}
+	if a == nil {
+		l.Notice("operation %s had died before it landed; it can no longer arrive", j.Operation)
+		return nil
+	}
+	v, err := l.Fetch(ctx, want)
+	if err != nil {
+		return err
+	}
+	if err := complete(ctx, l, want, v, *a); err != nil {
+		return err
+	}
+	l.Notice("operation %s had died after it landed %s on %s; finished it", j.Operation, a.Commit.Short(), j.Branch.Branch())
+	c, err := j.change(ctx, l.Repo)
+	if err != nil {
+		return err
+	}
+	s := &follower{l: l, change: c, target: j.Branch, base: v.Base, commit: a.Commit, tree: a.Tree}
+	outcome, hint, moves := s.bring(ctx)
+	if hint != "" {
+		l.Notice("the local branch was left where it is: %s; hint: %s", outcome, hint)
+	}
+	return l.Flush(ctx, "land: "+j.Unit, moves...)
+}
+
+// repeat sends the last push of a landing again, with the very same objects, as
+// long as it has not arrived and the session still holds the lease under which
+// it was made: there the chain cannot be moved past it without giving the lease
+// up.
+func repeat(ctx context.Context, l *ledger.Ledger, want ledger.Want, j journal, from session.Source) error {
+	s, err := from.Load()
+	if errors.Is(err, session.ErrNoToken) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for range maxRepeats {
+		v, err := l.Fetch(ctx, want)
+		if err != nil {
+			return err
+		}
+		fate, err := l.Trace(ctx, v, j.attempts())
+		if err != nil || !fate.Pending || len(j.Attempts) == 0 || !lease.Owns(s.Root, v.Tip) {
+			return err
+		}
+		last := j.Attempts[len(j.Attempts)-1]
+		if _, err := l.Publish(ctx, ledger.Publication{Moves: last.moves(), Hooks: true, Message: "land: " + j.Unit}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outrun advances the chain past every push of a landing that has not arrived,
+// and returns the attempt that has, if one did. Under a lease that the landing
+// had acquired, it ends the hold; from a free chain it appends a void. Where the
+// branch moved and the chain did not, because the server died between the two,
+// it appends the landing's event instead.
+func outrun(ctx context.Context, l *ledger.Ledger, want ledger.Want, j journal, root session.Root) (*attempt, error) {
+	var arrived *attempt
+	_, err := l.Append(ctx, want, func(v ledger.View, d *ledger.Draft) error {
+		arrived = nil
+		fate, err := l.Trace(ctx, v, j.attempts())
+		if err != nil {
+			return err
+		}
+		if landed(fate) {
+			if a, ok := j.byEvent(fate.Arrived.OID); ok {
+				arrived = &a
+			}
+			return errSettled
+		}
+		by := event.By{Operation: j.Operation, Reason: "operation " + j.Operation.String() + " ended before it landed"}
+		act := event.Event{Kind: event.Void, By: by}
+		own := lease.Owns(root, v.Tip)
+		half, err := halfLanded(ctx, l, v, j, fate)
+		switch {
+		case err != nil:
+			return err
+		case half != nil && (own || v.Hold() == nil):
+			if act, err = relanding(ctx, l, v, *half); err != nil {
+				return err
+			}
+			arrived = half
+		case v.Hold() != nil && !own && j.Brought && fate.Pending:
+			return fault.New(fault.Held, "the push of operation %s may still arrive, and the lease %s is held by %s",
+				j.Operation, v.Name, lease.Describe(*v.Hold(), l.Now())).
+				WithHint("%s   (then run git land again)", l.Command("git", "lease", "release", v.Name))
+		case v.Hold() != nil && !own, !own && !fate.Pending && j.Token == "":
+			return errSettled // the chain has moved past the push by itself
+		case own:
+			act.Kind = event.Abort
+		}
+		if own {
+			act.By.Secret = lease.SecretOf(root, v.Tip)
+		}
+		if err := d.Adopt(v.Branch, v.Base); err != nil {
+			return err
+		}
+		_, err = d.Add(act)
+		return err
+	})
+	if errors.Is(err, errSettled) {
+		err = nil
+	}
+	return arrived, err
+}
+
+// halfLanded is the last attempt if its commit is on the branch although the
+// chain has not moved.
+func halfLanded(ctx context.Context, l *ledger.Ledger, v ledger.View, j journal, fate ledger.Fate) (*attempt, error) {
+	if !fate.Pending || len(j.Attempts) == 0 {
+		return nil, nil
+	}
+	last := j.Attempts[len(j.Attempts)-1]
+	in, err := isIn(ctx, l, last.Commit, v.Base)
+	if err != nil || !in {
+		return nil, err
+	}
+	return &last, nil
+}
+
+// relanding is the landing's event once more, to be put where the chain is now.
+func relanding(ctx context.Context, l *ledger.Ledger, v ledger.View, a attempt) (event.Event, error) {
+	e, err := l.Event(ctx, a.Events[len(a.Events)-1], v.Name)
+	if err != nil {
+		return e, err
+	}
+	return event.Event{Kind: event.Land, By: event.By{Operation: e.By.Operation, Land: e.By.Land}}, nil
+}
+
+// errSettled ends an append that has nothing left to do.
+var errSettled = errors.New("settled")
+
+// complete makes sure that a landing whose event stands on the chain is whole:
+// a server that died between two refs, or that hides one of them, can have left
+// the record out.
+func complete(ctx context.Context, l *ledger.Ledger, want ledger.Want, v ledger.View, a attempt) error {
+	for try := range maxRepeats {
+		has, err := hasRecord(ctx, l, v, a)
+		if err != nil {
+			return err
+		}
+		if has {
+			break
+		}
+		notes, err := l.AppendNotes(ctx, v.Records, "landing "+a.Commit.Short()+" (completed)", []ledger.NoteLine{{On: a.Commit, Text: a.Record}})
+		if err != nil {
+			return err
+		}
+		if err := l.Repo.Write(ctx, notes.Objects...); err != nil {
+			return err
+		}
+		records, err := l.RecordsRef(v.Name)
+		if err != nil {
+			return err
+		}
+		out, err := l.Publish(ctx, ledger.Publication{Message: "land: complete a record",
+			Moves: []git.Move{{Ref: records, New: notes.Tip, Old: git.Was(v.Records)}}})
+		if err != nil {
+			return err
+		}
+		if !out.Done && try == maxRepeats-1 {
+			return &openError{fault.New(fault.Unreachable, "%s landed, but its record could not be written: %w", a.Commit.Short(), out.Said).
+				WithHint("run git land again: it completes the record first")}
+		}
+		if v, err = l.Fetch(ctx, want); err != nil {
+			return err
+		}
+	}
+	in, err := isIn(ctx, l, a.Commit, v.Base)
+	if err == nil && !in {
+		err = &openError{fault.New(fault.Unreachable, "the chain and the record say that %s landed on %s, but the branch does not have it", a.Commit.Short(), v.Branch.Branch()).
+			WithHint("%s", fault.Command("git", "ls-remote", l.Remote, string(v.Branch)))}
+	}
+	return err
+}
+
+func isIn(ctx context.Context, l *ledger.Ledger, commit, tip object.OID) (bool, error) {
+	if tip == "" {
+		return false, nil
+	}
+	return l.Repo.IsAncestor(ctx, commit, tip)
+}
+
+// hasRecord reports whether the note on the landed commit has the landing's line.
+func hasRecord(ctx context.Context, l *ledger.Ledger, v ledger.View, a attempt) (bool, error) {
+	blob, err := l.Note(ctx, v.Records, a.Commit)
+	if err != nil {
+		return false, fmt.Errorf("read the record: %w", err)
+	}
+	return slices.ContainsFunc(note.ParseRecords(blob), func(line note.Line[note.Record]) bool { return line.Raw == a.Record }), nil
+}

@@ -1,0 +1,155 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/git"
+	"gitland/internal/ledger"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// A journal is what a landing writes down before its first side effect, so that
+// another process can bring it to its end. It is private to this clone, and
+// never the truth about who holds a lease or what has landed.
+type journal struct {
+	Format    int        `json:"format"`
+	Operation ulid.ULID  `json:"operation"`
+	Landing   ulid.ULID  `json:"landing"`
+	GitDir    string     `json:"git_dir"` // of the worktree that lands
+	Remote    string     `json:"remote"`
+	Lease     string     `json:"lease"`
+	Branch    object.Ref `json:"branch"`
+	Unit      string     `json:"unit"`
+	// Token is the root of a lease that the landing acquired for itself;
+	// empty on the one-push way, and under a lease that the session brought.
+	Token   string `json:"token,omitempty"`
+	Brought bool   `json:"brought,omitempty"`
+
+	Kind     kind       `json:"kind"`
+	Local    object.Ref `json:"local_branch,omitempty"`
+	Head     object.OID `json:"head,omitempty"`
+	HeadTree object.OID `json:"head_tree"`
+	Tree     object.OID `json:"tree"` // HEAD's tree with the change
+
+	// Attempts are the pushes that were made, or about to be; all but the last
+	// are known to have been overtaken.
+	Attempts []attempt `json:"attempts,omitempty"`
+}
+
+// An attempt is one push.
+type attempt struct {
+	ledger.Attempt
+	Commit object.OID  `json:"commit"` // that the branch would be at
+	Tree   object.OID  `json:"tree"`
+	Moves  []savedMove `json:"moves"`
+	Record string      `json:"record"` // the line for the note on Commit
+}
+
+// A savedMove is a git.Move on disk.
+type savedMove struct {
+	Ref object.Ref `json:"ref"`
+	New object.OID `json:"new"`
+	Old object.OID `json:"old"`
+}
+
+func saveMoves(moves []git.Move) []savedMove {
+	var saved []savedMove
+	for _, m := range moves {
+		saved = append(saved, savedMove{Ref: m.Ref, New: m.New, Old: m.Old.OID()})
+	}
+	return saved
+}
+
+func (a attempt) moves() []git.Move {
+	var moves []git.Move
+	for _, m := range a.Moves {
+		moves = append(moves, git.Move{Ref: m.Ref, New: m.New, Old: git.Was(m.Old)})
+	}
+	return moves
+}
+
+func (j journal) attempts() []ledger.Attempt {
+	var list []ledger.Attempt
+	for _, a := range j.Attempts {
+		list = append(list, a.Attempt)
+	}
+	return list
+}
+
+// byEvent is the attempt that put the event on the chain, or tried to.
+func (j journal) byEvent(oid object.OID) (attempt, bool) {
+	for _, a := range j.Attempts {
+		for _, e := range a.Events {
+			if e == oid {
+				return a, true
+			}
+		}
+	}
+	return attempt{}, false
+}
+
+// change is what landed, for bringing the local side along.
+func (j journal) change(ctx context.Context, repo *git.Repo) (change, error) {
+	c := change{kind: j.Kind, branch: j.Local, head: j.Head, headTree: j.HeadTree, tree: j.Tree}
+	var err error
+	if c.kind != fromCommits {
+		c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree)
+	}
+	return c, err
+}
+
+// root is the token of the lease that the landing acquired, zero if none.
+func (j journal) root() (session.Root, error) {
+	if j.Token == "" {
+		return session.Root{}, nil
+	}
+	return session.ParseRoot(j.Token)
+}
+
+// loadJournal reads one journal and checks that this version can act on it.
+func loadJournal(dir session.Dir, op ulid.ULID) (journal, error) {
+	var j journal
+	if err := dir.Journal().Load(op, &j); err != nil {
+		return j, err
+	}
+	if j.Format != journalFormat {
+		return j, fmt.Errorf("%s: journal format %d, and this version knows %d", dir.Journal().Path(op), j.Format, journalFormat)
+	}
+	return j, nil
+}
+
+const journalFormat = 1
+
+// unfinished lists the landings of this clone that have a journal.
+func unfinished(dir session.Dir) ([]Unfinished, error) {
+	ids, err := dir.Journal().List()
+	if err != nil {
+		return nil, err
+	}
+	var list []Unfinished
+	for _, id := range ids {
+		j, err := loadJournal(dir, id)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has just finished
+		}
+		if err != nil {
+			return nil, err
+		}
+		alive, err := dir.Alive(id)
+		if err != nil && !errors.Is(err, session.ErrNoWitness) {
+			return nil, err
+		}
+		list = append(list, Unfinished{Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, Alive: alive, gitDir: j.GitDir})
+	}
+	return list, nil
+}
+
+// landed reports whether a fate is that of an arrived landing.
+func landed(f ledger.Fate) bool { return f.Arrived != nil && f.Arrived.Kind == event.Land }

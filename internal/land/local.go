@@ -1,0 +1,211 @@
+package land
+
+import (
+	"context"
+	"errors"
+
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/ledger"
+	"gitland/internal/object"
+)
+
+// A follower brings a worktree along after its change has landed. It loses nothing:
+// paths outside the change follow git's own rules for switching commits, which
+// refuse to touch what was changed, and the branch moves only when everything
+// it had is in what it moves to.
+type follower struct {
+	l      *ledger.Ledger
+	change change
+	target object.Ref
+	base   object.OID // of the target before
+	commit object.OID // of the target now
+	tree   object.OID // of commit
+}
+
+// bring moves index, files and branch. It returns what became of them, the
+// command that does by hand what it left undone, and the ref updates that
+// remain to be made.
+func (s *follower) bring(ctx context.Context) (outcome, hint string, moves []git.Move) {
+	repo := s.l.Repo
+	fallback := rebaseCommand(s.l, s.target)
+	if repo.Top == "" {
+		return "no work tree", "", nil
+	}
+	targetHere := s.l.IsLocal() && s.change.branch == s.target
+	head, err := readHead(ctx, repo)
+	expected := s.change.head
+	if targetHere { // the landing itself has moved HEAD
+		expected = s.commit
+	}
+	switch {
+	case err != nil:
+		return err.Error(), fallback, nil
+	case head.head != expected || head.branch != s.change.branch:
+		return "HEAD moved while the landing was under way", fallback, nil
+	}
+	if s.change.kind != fromCommits && !targetHere && s.change.head != "" {
+		in, err := repo.IsAncestor(ctx, s.change.head, s.commit)
+		if err != nil {
+			return err.Error(), fallback, nil
+		}
+		if !in {
+			return "it has commits that have not landed", fallback, nil
+		}
+	}
+	if err := s.moveFiles(ctx); err != nil {
+		return "files that others changed were changed here as well", fallback, nil
+	}
+	if targetHere {
+		return "moved", "", nil
+	}
+	move := git.Move{Ref: s.change.branch, New: s.commit, Old: git.Was(s.change.head)}
+	if s.change.branch == "" {
+		move.Ref = git.Head
+	}
+	return "moved", "", []git.Move{move}
+}
+
+// moveFiles takes index and files from HEAD with the change to what landed.
+func (s *follower) moveFiles(ctx context.Context) error {
+	repo := s.l.Repo
+	before, unmerged, err := repo.IndexEntries(ctx, s.change.paths())
+	if err != nil {
+		return err
+	}
+	if unmerged {
+		return errors.New("in the middle of a merge")
+	}
+	if err := repo.SetIndex(ctx, newEntries(s.change.diff)); err != nil {
+		return err
+	}
+	if s.tree == s.change.tree {
+		return nil
+	}
+	repo.Refresh(ctx)
+	if err := repo.MoveWorkTree(ctx, s.change.tree, s.tree, false); err != nil {
+		return errors.Join(err, repo.SetIndex(ctx, before))
+	}
+	return nil
+}
+
+// rehearse does moveFiles on a copy of the index, touching nothing.
+func (s *follower) rehearse(ctx context.Context, id string) error {
+	index, err := s.l.Repo.TempIndex(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer index.Close()
+	if err := index.SetIndex(ctx, newEntries(s.change.diff)); err != nil {
+		return err
+	}
+	if s.tree == s.change.tree {
+		return nil
+	}
+	index.Refresh(ctx)
+	return index.MoveWorkTree(ctx, s.change.tree, s.tree, true)
+}
+
+// around looks, where this repository is the authority, at the worktrees that
+// have the target checked out: the transaction will move their HEAD, so their
+// files must be able to follow. Otherwise the landing is refused before it.
+func (m *motion) around(ctx context.Context, b built) ([]*git.Repo, error) {
+	if !m.l.IsLocal() {
+		return nil, nil
+	}
+	refuse := func(where string, err error) error {
+		return fault.New(fault.Conflict, "the worktree %s has %s checked out, and files there are in the way of what would land: %w",
+			where, b.plan.view.Branch.Branch(), err).
+			WithHint("%s   (commit or stash there first)", fault.Command("git", "-C", where, "status"))
+	}
+	if m.change.branch == b.plan.view.Branch && m.l.Repo.Top != "" {
+		if err := m.follower(b).rehearse(ctx, m.journal.Operation.String()); err != nil {
+			return nil, refuse(m.l.Repo.Top, err)
+		}
+	}
+	all, err := m.l.Repo.Worktrees(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var others []*git.Repo
+	for _, w := range all {
+		if w.Bare || w.Branch != b.plan.view.Branch || w.Path == m.l.Repo.Top {
+			continue
+		}
+		other, err := m.l.Repo.In(ctx, w.Path)
+		if err != nil {
+			return nil, refuse(w.Path, err)
+		}
+		other.Refresh(ctx)
+		if err := other.MoveWorkTree(ctx, b.plan.baseTree, b.plan.tree, true); err != nil {
+			return nil, refuse(w.Path, err)
+		}
+		others = append(others, other)
+	}
+	return others, nil
+}
+
+func (m *motion) follower(b built) *follower {
+	return &follower{l: m.l, change: m.change, target: b.plan.view.Branch, base: b.plan.view.Base, commit: b.commit, tree: b.plan.tree}
+}
+
+// bringAlong moves the local side after the landing. Nothing here can undo it:
+// what cannot be done is told, with the command that does it.
+func (m *motion) bringAlong(ctx context.Context, b built, others []*git.Repo) {
+	ctx = context.WithoutCancel(ctx)
+	for _, w := range others {
+		if err := w.MoveWorkTree(ctx, b.plan.baseTree, b.plan.tree, false); err != nil {
+			m.warn("the worktree %s could not follow: %v", w.Top, err)
+		}
+	}
+	var moves []git.Move
+	m.result.Local, m.result.Hint, moves = m.follower(b).bring(ctx)
+	if target := m.localTarget(ctx, b); target != nil {
+		moves = append(moves, *target)
+	}
+	if err := m.l.Flush(ctx, "land: "+m.journal.Unit, moves...); err != nil {
+		m.result.Local, m.result.Hint = err.Error(), rebaseCommand(m.l, b.plan.view.Branch)
+	}
+}
+
+// localTarget moves the local branch of the target's name when it is not the
+// current one: only forward, and never under a worktree that has it checked
+// out.
+func (m *motion) localTarget(ctx context.Context, b built) *git.Move {
+	target := b.plan.view.Branch
+	if m.l.IsLocal() || m.change.branch == target {
+		return nil
+	}
+	refs, err := m.l.Repo.Refs(ctx, string(target))
+	old := refs[target]
+	if err != nil || old == "" || old == b.commit {
+		return nil
+	}
+	if in, err := m.l.Repo.IsAncestor(ctx, old, b.commit); err != nil || !in {
+		return nil
+	}
+	all, err := m.l.Repo.Worktrees(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, w := range all {
+		if w.Branch == target {
+			return nil
+		}
+	}
+	return &git.Move{Ref: target, New: b.commit, Old: git.MustBe(old)}
+}
+
+// afterwards does what can wait until the landing is through.
+func (m *motion) afterwards(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	if err := m.forget(); err != nil {
+		m.warn("the journal could not be removed: %v", err)
+	}
+	if err := m.l.ShowRecords(ctx); err != nil {
+		m.warn("git log will not show the record: %v", err)
+	}
+	if err := m.l.PublishVerifications(ctx, m.r.Want); err != nil {
+		m.warn("verifications wait to be published: %v", err)
+	}
+}

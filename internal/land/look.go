@@ -1,0 +1,125 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/note"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// Look tells what would land now, and what stands in its way. It changes
+// nothing. What keeps it from landing is in Outlook.Problem; the error is for
+// what could not be read at all.
+func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Source) (Outlook, error) {
+	o := Outlook{Remote: l.Remote}
+	var err error
+	if o.Unfinished, err = unfinished(l.Dir); err != nil {
+		return o, err
+	}
+	waiting, err := l.Dir.Outbox().List()
+	if err != nil {
+		return o, err
+	}
+	o.Unpublished = len(waiting)
+	v, err := l.Fetch(ctx, s.Want)
+	if err != nil {
+		return o, err
+	}
+	o.Lease, o.Branch, o.Base, o.Hold = v.Name, v.Branch, v.Base, v.Hold()
+	if held, err := from.Load(); err == nil {
+		o.OwnHold = lease.Owns(held.Root, v.Tip)
+	} else if !errors.Is(err, session.ErrNoToken) {
+		return o, err
+	}
+	o.VerifyWith = verifyCommand(l, s, "")
+	o.Problem = o.foresee(ctx, l, v, s)
+	if o.Problem != nil && fault.ClassOf(o.Problem) == "" {
+		return o, o.Problem
+	}
+	if o.Problem == nil && v.Problem != nil {
+		o.Problem = v.Problem
+	}
+	return o, nil
+}
+
+func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, s Selection) error {
+	c, err := readChange(ctx, l.Repo, s.Paths, l.NewID().String())
+	if err != nil {
+		return err
+	}
+	o.Kind, o.Paths = string(c.kind), c.paths()
+	p, err := makePlan(ctx, l, v, c)
+	if err != nil {
+		return err
+	}
+	for _, e := range p.stack {
+		o.Commits = append(o.Commits, e.OID)
+	}
+	if p.already != "" {
+		o.Kind, o.Already = "nothing", p.already
+		return nil
+	}
+	o.Tree = p.tree
+	found, err := judge(ctx, l, p, nil)
+	o.Judgement, o.Verified = found.judgement, found.judgement.Pass
+	return err
+}
+
+// Log lists the newest landings of a lease's chain, newest first: at most n, or
+// all when n is 0. An event whose record is missing comes with an empty record
+// but for what the event says.
+func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, error) {
+	var entries []Entry
+	var failed error
+	var v ledger.View
+	v, err := l.Fetch(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	err = lease.Walk(ctx, l, v, func(e event.Event) bool {
+		if e.Kind != event.Land {
+			return true
+		}
+		var entry Entry
+		if entry, failed = entryOf(ctx, l, v, e); failed != nil {
+			return false
+		}
+		entries = append(entries, entry)
+		return n == 0 || len(entries) < n
+	})
+	return entries, errors.Join(failed, err)
+}
+
+func entryOf(ctx context.Context, l *ledger.Ledger, v ledger.View, e event.Event) (Entry, error) {
+	landing := e.By.Land
+	entry := Entry{Event: e}
+	blob, err := l.Note(ctx, v.Records, landing.Commit)
+	if err != nil {
+		return entry, err
+	}
+	lines := note.ParseRecords(blob)
+	i := slices.IndexFunc(lines, func(line note.Line[note.Record]) bool { return line.Err == nil && line.Value.ID == landing.ID })
+	if i >= 0 {
+		entry.Record = &lines[i].Value
+	}
+	entry.Subject = subjectOf(ctx, l, landing.Commit)
+	return entry, nil
+}
+
+// subjectOf is the first line of a commit's message, for people.
+func subjectOf(ctx context.Context, l *ledger.Ledger, oid object.OID) string {
+	c, err := l.Repo.Commit(ctx, oid)
+	if err != nil {
+		return "" // a shallow clone may lack it, and the log goes on
+	}
+	subject, _, _ := strings.Cut(c.Message, "\n")
+	return subject
+}

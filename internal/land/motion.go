@@ -1,0 +1,369 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/note"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// A motion is one landing under way.
+type motion struct {
+	l       *ledger.Ledger
+	r       Request
+	witness *session.Witness
+	journal journal
+	written bool // the journal is on disk
+	change  change
+	text    string // the commit message, or the record's note
+	brought session.Root
+	wait    *lease.Waiter
+	start   time.Time
+
+	heldWay bool         // take the lease before the push: a race was lost, or a base moved under a check
+	root    session.Root // of the lease that this landing acquired
+	checked bool         // -x has run once
+	result  Result
+}
+
+// Land brings a change onto its target. It first concludes a landing of this
+// worktree that died, so that running it again is always safe.
+//
+// Refusals are faults: Unverified by the gate, Conflict with the base or for an
+// ambiguous choice, Held when the lease stays somebody else's, Lost when it was
+// broken under this landing, Ambiguous and Unreachable for the authority. After
+// a refusal nothing has landed, and what Land acquired is given back; only a
+// fault of class Unreachable may leave it open whether the push arrived, and
+// says so.
+func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
+	if r.Force && strings.TrimSpace(r.Reason) == "" {
+		return Result{}, fault.New(fault.Usage, "landing unverified is on the record: the reason is empty").
+			WithHint("add --reason 'why it cannot wait for its verification'")
+	}
+	if !r.DryRun {
+		if err := concludeDead(ctx, l, r); err != nil {
+			return Result{}, err
+		}
+	}
+	m, err := newMotion(l, r)
+	if err != nil {
+		return Result{}, err
+	}
+	defer m.close()
+	view, err := m.look(ctx)
+	if err == nil {
+		err = m.run(ctx, view)
+	}
+	if err != nil {
+		return m.result, errors.Join(err, m.giveUp(ctx, err))
+	}
+	if m.result.Status == Landed {
+		m.afterwards(ctx)
+	} else if err := m.giveUp(ctx, nil); err != nil {
+		return m.result, err
+	}
+	return m.result, nil
+}
+
+func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
+	m := &motion{l: l, r: r, text: message(r.Messages), wait: lease.NewWaiter(r.Waiting), start: time.Now()}
+	if s, err := r.Session.Load(); err == nil {
+		m.brought = s.Root
+	} else if !errors.Is(err, session.ErrNoToken) {
+		return nil, err
+	}
+	m.journal = journal{Format: journalFormat, Operation: l.NewID(), Landing: l.NewID(), GitDir: l.Repo.GitDir, Remote: l.Remote}
+	if r.DryRun {
+		return m, nil
+	}
+	var err error
+	m.witness, err = l.Dir.Witness(m.journal.Operation)
+	return m, err
+}
+
+// close lets go of the witness; of a finished operation it removes it.
+func (m *motion) close() {
+	switch {
+	case m.witness == nil:
+	case m.written:
+		m.witness.Close()
+	default:
+		m.witness.Remove()
+	}
+}
+
+// look reads the worktree and the authority side by side: neither needs the
+// other, and both take their time.
+func (m *motion) look(ctx context.Context) (ledger.View, error) {
+	var wg sync.WaitGroup
+	var changeErr, identErr error
+	wg.Go(func() {
+		m.change, changeErr = readChange(ctx, m.l.Repo, m.r.Paths, m.journal.Operation.String())
+	})
+	wg.Go(func() { _, identErr = m.l.Repo.Ident() })
+	view, err := m.l.Fetch(ctx, m.r.Want)
+	wg.Wait()
+	if err := cmp(changeErr, identErr, err); err != nil {
+		return view, err
+	}
+	if m.change.kind != fromCommits && m.text == "" && len(m.change.diff) > 0 && !m.r.DryRun {
+		return view, fault.New(fault.Usage, "a commit needs a message").WithHint("add -m 'what the change does'")
+	}
+	m.r.Want = ledger.Want{Name: view.Name, Branch: view.Branch}
+	j := &m.journal
+	j.Lease, j.Branch, j.Unit = view.Name, view.Branch, m.unit(view)
+	j.Kind, j.Local, j.Head, j.HeadTree, j.Tree = m.change.kind, m.change.branch, m.change.head, m.change.headTree, m.change.tree
+	return view, nil
+}
+
+func cmp(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *motion) unit(v ledger.View) string {
+	return chooseUnit(m.r.Selection, m.change.branch, v.Branch, m.journal.Landing)
+}
+
+// chooseUnit is the unit asked for, else the branch's name when it is not the
+// target's, else the landing's own id.
+func chooseUnit(s Selection, branch, target object.Ref, id ulid.ULID) string {
+	switch {
+	case s.Unit != "":
+		return event.CleanText(s.Unit, event.MaxText)
+	case branch != "" && branch != target:
+		return event.CleanText(branch.Branch(), event.MaxText)
+	}
+	return id.String()
+}
+
+// run plans on what was fetched and acts, again after each lost race, until the
+// change has landed or cannot.
+func (m *motion) run(ctx context.Context, v ledger.View) error {
+	for first := true; ; first = false {
+		if !first {
+			var err error
+			if v, err = m.l.Fetch(ctx, m.r.Want); err != nil {
+				return err
+			}
+		}
+		if v.Problem != nil {
+			return v.Problem
+		}
+		p, err := makePlan(ctx, m.l, v, m.change)
+		if err != nil {
+			return err
+		}
+		m.describe(p)
+		if p.already != "" {
+			m.result.Status, m.result.Commit = Already, p.already
+			return nil
+		}
+		gate, again, err := m.gate(ctx, p)
+		if err != nil {
+			return err
+		}
+		if again {
+			continue
+		}
+		if m.r.DryRun {
+			m.result.Status = Planned
+			return nil
+		}
+		if again, err = m.enter(ctx, v); err != nil {
+			return err
+		}
+		if again {
+			continue
+		}
+		done, err := m.push(ctx, p, gate)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+func (m *motion) describe(p plan) {
+	j := m.journal
+	m.result = Result{Remote: m.l.Remote, Lease: j.Lease, Branch: j.Branch, ID: j.Landing, Operation: j.Operation,
+		Unit: j.Unit, Base: p.view.Base, Tree: p.tree, Commits: max(1, len(p.stack)), Paths: m.change.paths()}
+}
+
+// gate decides whether p may land. again means that a check has run, or that
+// the lease was taken for one, and that the plan has to be made anew.
+func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
+	var want *note.Want
+	if m.r.Command != "" {
+		want = &note.Want{Check: nonEmpty(m.r.Check, DefaultCheck), Command: m.r.Command}
+	}
+	v, err := judge(ctx, m.l, p, want)
+	switch {
+	case err != nil:
+		return v, false, err
+	case v.judgement.Pass:
+		last := v.judgement.Passing[len(v.judgement.Passing)-1]
+		m.step("verified", fmt.Sprintf("tree %s by %s", p.tree.Short(), last.Check))
+		return v, false, nil
+	case want != nil && !m.r.DryRun && !m.r.Force:
+		// A check must not be everybody's stop: it runs without the lease
+		// first, and under it only if the base moved meanwhile.
+		if m.checked && !m.holds(p.view) {
+			m.heldWay = true
+			again, err := m.enter(ctx, p.view)
+			return v, again, err
+		}
+		m.checked = true
+		return v, true, m.check(ctx, p, *want)
+	case m.r.Force:
+		m.step("verified", "NOT: "+m.r.Reason)
+		return v, false, nil
+	}
+	return v, false, unverified(ctx, m.l, m.r.Selection, p, v, want)
+}
+
+// check runs -x on the tree that would land, and records what it found.
+func (m *motion) check(ctx context.Context, p plan, want note.Want) error {
+	found, published, err := runCheck(ctx, m.l, p, checkRequest{want: want, unit: m.journal.Unit, output: m.r.Stderr, id: m.journal.Operation})
+	if err != nil {
+		return err
+	}
+	if published != nil {
+		m.warn("the verification is kept here and will be published later: %v", published)
+	}
+	if found.Verdict == note.Fail {
+		return failed(found)
+	}
+	return nil
+}
+
+// failed is the fault of a check that was just run.
+func failed(v note.Verification) error {
+	return fault.New(fault.Unverified, "the check %s failed on tree %s: %s exited with %d", v.Check, v.Tree, v.Command, v.Exit).
+		WithFacts(map[string]any{"tree": v.Tree, "check": v.Check, "command": v.Command, "exit": v.Exit}).
+		WithHint("mend it and run git land again")
+}
+
+// holds reports whether this landing may push under the lease as v shows it.
+func (m *motion) holds(v ledger.View) bool {
+	return lease.Owns(m.root, v.Tip) || lease.Owns(m.brought, v.Tip)
+}
+
+// enter makes sure that nobody else holds the lease, and on the held way that
+// this landing does. again means that the state has to be fetched anew.
+func (m *motion) enter(ctx context.Context, v ledger.View) (again bool, err error) {
+	hold := v.Hold()
+	switch {
+	case hold != nil && m.holds(v):
+		return false, nil
+	case !m.root.IsZero():
+		return false, m.lost(ctx, v)
+	case hold != nil:
+		if m.wait.Again(ctx, *hold) {
+			return true, nil
+		}
+		return false, errors.Join(lease.Held(m.l, v, false), ctx.Err())
+	case !m.heldWay:
+		return false, nil
+	}
+	root := session.NewRoot()
+	m.journal.Token = root.Hex()
+	if err := m.write(); err != nil {
+		return false, err
+	}
+	grant, err := lease.Acquire(ctx, m.l, lease.Acquisition{Want: m.r.Want, Root: root, Operation: m.journal.Operation,
+		Purpose: "git land " + m.journal.Unit,
+		Waiting: lease.Waiting{Limit: m.r.Waiting.Limit - time.Since(m.start), Tell: m.r.Waiting.Tell}})
+	if err != nil {
+		return false, err
+	}
+	m.root = root
+	m.step("leased", fmt.Sprintf("%s at %s, operation %s", grant.Name, grant.Remote, grant.Operation))
+	return true, nil
+}
+
+// lost tells the end of a hold that this landing had.
+func (m *motion) lost(ctx context.Context, v ledger.View) error {
+	root := m.root
+	if root.IsZero() {
+		root = m.brought
+	}
+	end, err := lease.Ending(ctx, m.l, v, root)
+	if err != nil {
+		return err
+	}
+	if end != nil {
+		if f := end.Lost(m.l); f != nil {
+			return f
+		}
+	}
+	return fault.New(fault.Lost, "operation %s no longer holds the lease %s", m.journal.Operation, v.Name).
+		WithHint("%s", m.l.Command("git", "lease", "log", v.Name))
+}
+
+// write puts the journal on disk.
+func (m *motion) write() error {
+	m.written = true
+	if err := m.l.Dir.Journal().Write(m.journal.Operation, m.journal); err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	return nil
+}
+
+// forget removes the journal of an operation that is over.
+func (m *motion) forget() error {
+	if !m.written {
+		return nil
+	}
+	if err := m.l.Dir.Journal().Remove(m.journal.Operation); err != nil {
+		return err
+	}
+	m.written = false
+	return nil
+}
+
+// settleTime is how long we go on after Ctrl-C to leave nothing behind.
+const settleTime = 30 * time.Second
+
+// giveUp ends an operation that did not land: it gives back a lease that the
+// landing acquired. The journal stays where the end is not known.
+func (m *motion) giveUp(ctx context.Context, cause error) error {
+	var open *openError
+	acquiring := m.journal.Token != "" && m.root.IsZero()
+	if errors.As(cause, &open) || acquiring && fault.ClassOf(cause) == fault.Unreachable {
+		return nil
+	}
+	if !m.root.IsZero() && fault.ClassOf(cause) != fault.Lost {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+		defer cancel()
+		if _, err := lease.Release(ctx, m.l, m.r.Want, m.root); err != nil {
+			return fmt.Errorf("give the lease back: %w", err)
+		}
+	}
+	return m.forget()
+}
+
+func (m *motion) step(name, text string) {
+	if m.r.Step != nil {
+		m.r.Step(name, text)
+	}
+}
+
+func (m *motion) warn(format string, args ...any) {
+	m.result.Warnings = append(m.result.Warnings, fmt.Sprintf(format, args...))
+}

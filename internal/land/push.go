@@ -1,0 +1,294 @@
+package land
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/note"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// maxRepeats is how often the very same push is sent when it neither arrived
+// nor was overtaken.
+const maxRepeats = 3
+
+// An openError is a landing of which it is not known whether it arrived. Its
+// journal stays.
+type openError struct{ fault *fault.Error }
+
+func (e *openError) Error() string { return e.fault.Error() }
+func (e *openError) Unwrap() error { return e.fault }
+
+// A built is a landing with all its objects, ready to be pushed.
+type built struct {
+	plan    plan
+	commit  object.OID
+	event   event.Event
+	record  note.Record
+	attempt attempt
+	moves   []git.Move
+}
+
+// push builds the landing on p and pushes branch, record and event in one
+// transaction. It reports false when the race was lost and all has to be
+// planned anew.
+func (m *motion) push(ctx context.Context, p plan, gate verdict) (done bool, err error) {
+	if err := m.l.Ready(ctx); err != nil {
+		return false, err
+	}
+	if atomic, err := m.l.Atomic(); err != nil || !atomic {
+		if err == nil {
+			err = fault.New(fault.Unreachable, "%s cannot move several refs in one transaction, which a landing needs", m.l.Remote).
+				WithHint("use a remote whose server has --atomic, such as git's own")
+		}
+		return false, err
+	}
+	b, err := m.build(ctx, p, gate)
+	if err != nil {
+		return false, err
+	}
+	around, err := m.around(ctx, b)
+	if err != nil {
+		return false, err
+	}
+	m.journal.Attempts = append(m.journal.Attempts, b.attempt)
+	if err := m.write(); err != nil {
+		return false, err
+	}
+	done, err = m.publish(ctx, b)
+	if done {
+		m.result.Status, m.result.Commit, m.result.Tree = Landed, b.commit, p.tree
+		m.result.Event, m.result.Record = b.event.OID, b.record
+		m.bringAlong(ctx, b, around)
+	}
+	return done, err
+}
+
+// build makes every object of the landing: commits, record, event.
+func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error) {
+	b := built{plan: p}
+	own := lease.Owns(m.root, p.view.Tip)
+	m.journal.Brought = p.view.Hold() != nil && !own
+	if p.view.Hold() == nil {
+		m.step("leased", fmt.Sprintf("%s at %s, within the push", p.view.Name, m.l.Remote))
+	} else if !own {
+		m.step("leased", fmt.Sprintf("%s at %s, by this session's operation %s", p.view.Name, m.l.Remote, p.view.Hold().Operation))
+	}
+	m.step("based", fmt.Sprintf("on %s %s", p.view.Branch.Branch(), nonEmpty(p.view.Base.Short(), "(unborn)")))
+	var err error
+	var count int
+	if b.commit, count, err = p.commits(ctx, m.l, m.text); err != nil {
+		return b, err
+	}
+	m.result.Commits = count
+	m.step("committed", fmt.Sprintf("%s (tree %s)", b.commit.Short(), p.tree.Short()))
+
+	d, err := m.l.Draft(p.view)
+	if err != nil {
+		return b, err
+	}
+	if err := d.Adopt(p.view.Branch, p.view.Base); err != nil {
+		return b, err
+	}
+	act := m.landEvent(p, b.commit, gate)
+	if hold := p.view.Hold(); hold != nil {
+		act.By.Operation = hold.Operation
+		if own { // it took the lease itself, so it gives it back in this push
+			act.By.Secret = lease.SecretOf(m.root, p.view.Tip)
+		}
+	}
+	if b.event, err = d.Add(act); err != nil {
+		return b, err
+	}
+	b.record = m.record(p, b, gate, d.Actor(), count)
+	line, err := note.EncodeLine(b.record)
+	if err != nil {
+		return b, fmt.Errorf("write the record: %w", err)
+	}
+	subject := fmt.Sprintf("landing %s on %s by %s", b.commit.Short(), p.view.Branch.Branch(), d.Actor())
+	notes, err := m.l.AppendNotes(ctx, p.view.Records, subject, []ledger.NoteLine{{On: b.commit, Text: line}})
+	if err != nil {
+		return b, err
+	}
+	records, err := m.l.RecordsRef(p.view.Name)
+	if err != nil {
+		return b, err
+	}
+	b.moves = []git.Move{
+		{Ref: p.view.Branch, New: b.commit, Old: git.Was(p.view.Base)},
+		{Ref: records, New: notes.Tip, Old: git.Was(p.view.Records)},
+		d.Move(),
+	}
+	b.attempt = attempt{Attempt: d.Attempt(), Commit: b.commit, Tree: p.tree, Moves: saveMoves(b.moves), Record: line}
+	return b, m.l.Repo.Write(ctx, slices.Concat(d.Objects(), notes.Objects)...)
+}
+
+func (m *motion) landEvent(p plan, commit object.OID, gate verdict) event.Event {
+	landing := &event.Landing{ID: m.journal.Landing, Unit: m.journal.Unit, Branch: p.view.Branch,
+		Base: p.view.Base, Commit: commit, Tree: p.tree}
+	if !gate.judgement.Pass {
+		landing.Unverified = event.CleanText(strings.Join(gate.judgement.Missing, " "), event.MaxText)
+		landing.Reason = event.CleanText(m.r.Reason, event.MaxText)
+	}
+	return event.Event{Kind: event.Land, By: event.By{Operation: m.journal.Operation, Land: landing}}
+}
+
+func (m *motion) record(p plan, b built, gate verdict, actor string, count int) note.Record {
+	r := note.Record{
+		ID: m.journal.Landing, Unit: m.journal.Unit, Operation: b.event.By.Operation, Lease: p.view.Name,
+		Branch: p.view.Branch, Base: p.view.Base, Commit: b.commit, Tree: p.tree, Commits: count,
+		Verifications: gate.judgement.Passing, VerificationRef: p.view.Verifications, MergedUnverified: gate.merged,
+		Actor: actor, Host: m.l.Host, Time: b.event.Time.UTC().Truncate(time.Second),
+	}
+	if p.change.kind == fromCommits {
+		r.Note = strings.TrimSpace(m.text)
+	}
+	if !gate.judgement.Pass {
+		r.Override = &note.Override{Reason: b.event.By.Land.Reason, Actor: actor, Missing: gate.judgement.Missing}
+	}
+	return r
+}
+
+// publish sends the push until it is known what became of it.
+func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
+	p := ledger.Publication{Moves: b.moves, Hooks: true, Message: "land: " + m.journal.Unit,
+		Environ: []string{"GIT_LEASE_OPERATION=" + b.event.By.Operation.String()}}
+	var said error
+	for repeat := range maxRepeats {
+		if repeat > 0 && ledger.Pause(ctx, ledger.Backoff(repeat+1, time.Second)) != nil {
+			return m.interrupted(ctx, b)
+		}
+		out, err := m.l.Publish(ctx, p)
+		if err != nil {
+			return false, err
+		}
+		if out.Done {
+			m.l.Moved(b.plan.view, b.moves)
+			m.pushed()
+			return true, nil
+		}
+		if ctx.Err() != nil {
+			return m.interrupted(ctx, b)
+		}
+		said = out.Said
+		v, fate, err := m.reread(ctx)
+		if err != nil {
+			return false, m.open(err)
+		}
+		if !fate.Pending {
+			return m.judgeFate(ctx, b, v, fate)
+		}
+		if out.Unsent {
+			break // a hook of this clone said no, and would again
+		}
+	}
+	return m.withdraw(ctx, b, said)
+}
+
+func (m *motion) pushed() { m.step("pushed", "to "+m.l.Remote) }
+
+// reread finds out what the authority says of the pushes made so far.
+func (m *motion) reread(ctx context.Context) (ledger.View, ledger.Fate, error) {
+	v, err := m.l.Fetch(ctx, m.r.Want)
+	if err != nil {
+		return v, ledger.Fate{}, err
+	}
+	fate, err := m.l.Trace(ctx, v, m.journal.attempts())
+	return v, fate, err
+}
+
+// judgeFate acts on a push that was overtaken, or that arrived although its
+// answer did not.
+func (m *motion) judgeFate(ctx context.Context, b built, v ledger.View, fate ledger.Fate) (done bool, err error) {
+	switch {
+	case landed(fate):
+		m.pushed()
+		return true, complete(ctx, m.l, m.r.Want, v, b.attempt)
+	case b.plan.view.Hold() == nil:
+		// A lost race: nothing was held, so nothing was lost. From now on the
+		// lease is taken first, so that nobody loses for ever.
+		m.heldWay = true
+		return false, nil
+	case m.holds(v):
+		return false, nil // something else on the chain or the notes moved: rebuild
+	}
+	// The lease is gone. The branch is read after the chain, in a connection
+	// of its own: a server that died between two refs can have moved it alone.
+	again, err := m.l.Fetch(ctx, m.r.Want)
+	if err != nil {
+		return false, m.open(err)
+	}
+	if in, err := m.inBranch(ctx, b.commit, again.Base); err != nil || in {
+		if err == nil {
+			err = fmt.Errorf("%s has %s, but the lease's chain does not say so", again.Branch.Branch(), b.commit.Short())
+		}
+		return false, m.open(err)
+	}
+	return false, m.lost(ctx, again)
+}
+
+func (m *motion) inBranch(ctx context.Context, commit, tip object.OID) (bool, error) {
+	if tip == "" {
+		return false, nil
+	}
+	return m.l.Repo.IsAncestor(ctx, commit, tip)
+}
+
+// open is the fault of a landing whose outcome is not known.
+func (m *motion) open(cause error) error {
+	return &openError{fault.New(fault.Unreachable, "it is not known whether operation %s landed: %w", m.journal.Operation, cause).
+		WithHint("run git land again when %s can be reached: it first finds out", m.l.Remote)}
+}
+
+// interrupted settles a push that was told to stop.
+func (m *motion) interrupted(ctx context.Context, b built) (done bool, err error) {
+	cause := context.Cause(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	v, fate, err := m.reread(ctx)
+	if err != nil {
+		return false, m.open(err)
+	}
+	if landed(fate) {
+		return m.judgeFate(ctx, b, v, fate)
+	}
+	if fate.Pending {
+		if done, err := m.withdraw(ctx, b, cause); done || isOpen(err) {
+			return done, err
+		}
+	}
+	return false, cause
+}
+
+func isOpen(err error) bool {
+	_, open := err.(*openError)
+	return open
+}
+
+// withdraw makes sure that a push which has not arrived never will, by moving
+// the chain past the tip that it named, and says that it did not land.
+func (m *motion) withdraw(ctx context.Context, b built, said error) (done bool, err error) {
+	arrived, err := outrun(ctx, m.l, m.r.Want, m.journal, m.root)
+	switch {
+	case err != nil:
+		return false, m.open(fmt.Errorf("%w (the push said: %w)", err, said))
+	case arrived != nil:
+		v, err := m.l.Fetch(ctx, m.r.Want)
+		if err != nil {
+			return false, m.open(err)
+		}
+		return true, complete(ctx, m.l, m.r.Want, v, b.attempt)
+	}
+	m.root = session.Root{} // outrun has ended the hold
+	return false, fault.New(fault.Unreachable, "%s refused the push, and nothing landed: %w", m.l.Remote, said).
+		WithHint("mend what it objects to, and run git land again")
+}

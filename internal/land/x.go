@@ -1,3 +1,0 @@
-package land
-import "io"
-type StdStream = io.Writer
