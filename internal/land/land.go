@@ -51,9 +51,10 @@ type Request struct {
 	Force  bool
 	Reason string
 
-	DryRun bool
-	Step   func(step, text string) // told of each step done: verified, leased, based, committed, pushed
-	Stderr io.Writer               // where a check's output goes
+	DryRun  bool
+	Step    func(step, text string) // told of each step done: verified, leased, based, committed, pushed
+	Stderr  io.Writer               // where a check's output goes
+	Environ []string                // a check's environment, before what verify takes away
 }
 
 // A Result is a landing, or what would be one.

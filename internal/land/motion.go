@@ -239,7 +239,7 @@ func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
 
 // check runs -x on the tree that would land, and records what it found.
 func (m *motion) check(ctx context.Context, p plan, want note.Want) error {
-	found, published, err := runCheck(ctx, m.l, p, checkRequest{want: want, unit: m.journal.Unit, output: m.r.Stderr, id: m.journal.Operation})
+	found, published, err := runCheck(ctx, m.l, p, checkRequest{want: want, unit: m.journal.Unit, output: m.r.Stderr, environ: m.r.Environ, id: m.journal.Operation})
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (m *motion) landEvent(p plan, commit object.OID, gate verdict) event.Event 
 
 func (m *motion) record(p plan, b built, gate verdict, actor string, count int) note.Record {
 	r := note.Record{
-		ID: m.journal.Landing, Unit: m.journal.Unit, Operation: b.event.By.Operation, Lease: p.view.Name,
+		Format: note.Format, ID: m.journal.Landing, Unit: m.journal.Unit, Operation: b.event.By.Operation, Lease: p.view.Name,
 		Branch: p.view.Branch, Base: p.view.Base, Commit: b.commit, Tree: p.tree, Commits: count,
 		Verifications: gate.judgement.Passing, VerificationRef: p.view.Verifications, MergedUnverified: gate.merged,
 		Actor: actor, Host: m.l.Host, Time: b.event.Time.UTC().Truncate(time.Second),

@@ -110,7 +110,7 @@ func (e End) Lost(l *ledger.Ledger) *fault.Error {
 	if e.Event.By.Host != "" {
 		by += " on " + e.Event.By.Host
 	}
-	return fault.New(fault.Lost, "operation %s lost the lease %s: broken by %s, %s, because: %s", e.Operation, e.Event.Name,
+	return fault.New(fault.Lost, "operation %s lost the lease %s: broken by %s %s ago, because: %s", e.Operation, e.Event.Name,
 		by, Age(l.Now().Sub(e.Event.Time)), e.Event.By.Reason).
 		WithHint("%s", l.Command("git", "lease", "log", e.Event.Name)).
 		WithFacts(map[string]any{"lease": e.Event.Name, "remote": l.Remote, "operation": e.Operation.String(), "event": e.Event.OID,

@@ -157,19 +157,19 @@ func Describe(h event.Hold, now time.Time) string {
 	if h.Purpose != "" {
 		text += fmt.Sprintf(" (%s)", h.Purpose)
 	}
-	return fmt.Sprintf("%s since %s, operation %s", text, Age(now.Sub(h.Since)), h.Operation)
+	return fmt.Sprintf("%s for %s, operation %s", text, Age(now.Sub(h.Since)), h.Operation)
 }
 
-// Age is a duration as people say it, "3m ago"; clocks differ, so it is never
+// Age is a duration as people say it, "3m"; clocks differ, so it is never
 // negative and never decides anything.
 func Age(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Minute:
-		return fmt.Sprintf("%ds ago", int(d.Seconds()))
+		return fmt.Sprintf("%ds", int(d.Seconds()))
 	case d < time.Hour:
-		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+		return fmt.Sprintf("%dm", int(d.Minutes()))
 	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh%02dm ago", int(d.Hours()), int(d.Minutes())%60)
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 	}
-	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
