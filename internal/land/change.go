@@ -24,13 +24,14 @@ const (
 // worktree alone tells.
 type change struct {
 	kind     kind
-	chosen   []string     // pathspecs that chose it
-	branch   object.Ref   // that HEAD is on; empty when detached
-	head     object.OID   // HEAD's commit; empty when unborn
-	headTree object.OID   // HEAD's tree; the empty tree when unborn
-	tree     object.OID   // HEAD's tree with the change: the change's own tree
-	diff     []git.Change // from headTree to tree
-	modified []string     // fromCommits: tracked files that differ from the index
+	chosen   []string         // pathspecs that chose it
+	branch   object.Ref       // that HEAD is on; empty when detached
+	head     object.OID       // HEAD's commit; empty when unborn
+	headTree object.OID       // HEAD's tree; the empty tree when unborn
+	tree     object.OID       // HEAD's tree with the change: the change's own tree
+	diff     []git.Change     // from headTree to tree
+	before   []git.IndexEntry // of the paths of diff, as they are in the real index
+	modified []string         // fromCommits: tracked files that differ from the index
 }
 
 // paths are those that the change touches.
@@ -126,7 +127,13 @@ func (c *change) takePaths(ctx context.Context, repo *git.Repo, id string, add f
 	if c.tree, err = index.WriteTree(ctx); err != nil {
 		return err
 	}
-	c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree)
+	if c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree); err != nil {
+		return err
+	}
+	var unmerged bool
+	if c.before, unmerged, err = repo.IndexEntries(ctx, c.paths()); err == nil && unmerged {
+		err = fault.New(fault.Conflict, "a chosen path is in the middle of a merge").WithHint("git status")
+	}
 	return err
 }
 
@@ -137,7 +144,7 @@ func (c *change) takeStaged(ctx context.Context, repo *git.Repo, within []string
 	if err != nil || len(staged) == 0 {
 		return err
 	}
-	c.kind, c.chosen, c.diff = fromStaged, within, staged
+	c.kind, c.chosen, c.diff, c.before = fromStaged, within, staged, newEntries(staged)
 	if err := c.check(); err != nil {
 		return err
 	}

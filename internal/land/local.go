@@ -44,7 +44,7 @@ func (s *follower) bring(ctx context.Context) (outcome, hint string, moves []git
 	case head.head != expected || head.branch != s.change.branch:
 		return "HEAD moved while the landing was under way", fallback, nil
 	}
-	if s.change.kind != fromCommits && !targetHere && s.change.head != "" {
+	if s.change.kind != fromCommits && !targetHere && s.change.head != "" && s.change.head != s.base {
 		in, err := repo.IsAncestor(ctx, s.change.head, s.commit)
 		if err != nil {
 			return err.Error(), fallback, nil
@@ -69,13 +69,6 @@ func (s *follower) bring(ctx context.Context) (outcome, hint string, moves []git
 // moveFiles takes index and files from HEAD with the change to what landed.
 func (s *follower) moveFiles(ctx context.Context) error {
 	repo := s.l.Repo
-	before, unmerged, err := repo.IndexEntries(ctx, s.change.paths())
-	if err != nil {
-		return err
-	}
-	if unmerged {
-		return errors.New("in the middle of a merge")
-	}
 	if err := repo.SetIndex(ctx, newEntries(s.change.diff)); err != nil {
 		return err
 	}
@@ -84,7 +77,7 @@ func (s *follower) moveFiles(ctx context.Context) error {
 	}
 	repo.Refresh(ctx)
 	if err := repo.MoveWorkTree(ctx, s.change.tree, s.tree, false); err != nil {
-		return errors.Join(err, repo.SetIndex(ctx, before))
+		return errors.Join(err, repo.SetIndex(ctx, s.change.before))
 	}
 	return nil
 }
