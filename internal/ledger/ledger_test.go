@@ -261,7 +261,7 @@ func TestNotesAreGits(t *testing.T) {
 	dir := gittest.Clone(t, gittest.URL(gittest.Remote(t)))
 	l := open(t, dir)
 	var tip object.OID
-	const notes = 700
+	const notes = 400
 	texts := map[object.OID]string{}
 	for range 4 { // each on top of the one before, as landings are
 		var lines []ledger.NoteLine

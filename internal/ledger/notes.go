@@ -81,8 +81,8 @@ func (l *Ledger) AppendNotes(ctx context.Context, tip object.OID, subject string
 		}
 	}
 	commit.Tree = root
-	for _, o := range w.made {
-		d.Objects = append(d.Objects, o)
+	if d.Objects, err = w.reachable(root, nil); err != nil {
+		return d, err
 	}
 	o := l.Repo.Format.New(object.Commit, commit.Encode())
 	d.Objects = append(d.Objects, o)
@@ -99,13 +99,33 @@ type NoteLine struct {
 // A noteWriter rebuilds the trees on the way to a note.
 type noteWriter struct {
 	ledger *Ledger
-	made   map[object.OID]object.Object // written so far; trees of an earlier line are superseded
+	made   map[object.OID]object.Object
 }
 
 func (w noteWriter) add(k object.Kind, data []byte) object.OID {
 	o := w.ledger.Repo.Format.New(k, data)
 	w.made[o.OID] = o
 	return o.OID
+}
+
+// reachable gathers what was made and is still part of the result: the trees
+// of earlier lines are not.
+func (w noteWriter) reachable(oid object.OID, found []object.Object) ([]object.Object, error) {
+	o, ok := w.made[oid]
+	if !ok {
+		return found, nil
+	}
+	found = append(found, o)
+	if o.Kind != object.Tree {
+		return found, nil
+	}
+	entries, err := w.ledger.Repo.Format.ParseTree(o.Data)
+	for _, e := range entries {
+		if err == nil {
+			found, err = w.reachable(e.OID, found)
+		}
+	}
+	return found, err
 }
 
 func (w noteWriter) read(ctx context.Context, oid object.OID) (object.Object, error) {
