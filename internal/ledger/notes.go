@@ -213,8 +213,7 @@ func (l *Ledger) Verified(ctx context.Context, v View, tree object.OID) ([]note.
 	var list []note.Verification
 	for _, line := range note.ParseVerifications(blob) {
 		if line.Newer {
-			return nil, fault.New(fault.Ambiguous, "the tree %s has verifications of a newer format", tree.Short()).
-				WithHint("install a newer version of git-land")
+			return nil, newerNotes(tree)
 		}
 		if line.Err == nil {
 			list = append(list, line.Value)
@@ -231,6 +230,13 @@ func (l *Ledger) Verified(ctx context.Context, v View, tree object.OID) ([]note.
 		}
 	}
 	return list, nil
+}
+
+// newerNotes is the fault of lines that a newer version wrote: they are read as
+// far as that goes, and nothing is decided by them or added to them.
+func newerNotes(tree object.OID) *fault.Error {
+	return fault.New(fault.Ambiguous, "the tree %s has verifications of a newer format than %d", tree.Short(), note.Format).
+		WithHint("install the version of git-land that the rest of the team uses")
 }
 
 // Record keeps a verification in this clone and publishes it, with any others
@@ -307,7 +313,11 @@ func (l *Ledger) publishOnto(ctx context.Context, tip object.OID, waiting []note
 		if err != nil {
 			return false, err
 		}
-		if !slices.ContainsFunc(note.ParseVerifications(blob), func(line note.Line[note.Verification]) bool { return line.Value.ID == v.ID }) {
+		published := note.ParseVerifications(blob)
+		if slices.ContainsFunc(published, func(line note.Line[note.Verification]) bool { return line.Newer }) {
+			return false, newerNotes(v.Tree)
+		}
+		if !slices.ContainsFunc(published, func(line note.Line[note.Verification]) bool { return line.Value.ID == v.ID }) {
 			lines = append(lines, NoteLine{On: v.Tree, Text: text})
 		}
 	}
