@@ -14,7 +14,8 @@ import (
 
 // A Flock is an exclusive lock on a file. It belongs to the open file, not to
 // the process: a child that inherits File goes on holding it when this process
-// has closed it or died.
+// has closed it or died. Keep it until Close: one that nothing refers to any
+// more is closed with the file.
 type Flock struct{ f *os.File }
 
 // TryLock locks the file at path, which it creates, or reports false at once

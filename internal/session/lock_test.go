@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -187,42 +188,68 @@ func TestWitnessHandedDown(t *testing.T) {
 	endOther()
 }
 
-// Of many that find an operation dead, one takes it over. That they all keep
-// asking does not make any of them take it for alive before.
+// Asking for a sign of life is none, however many ask.
+func TestAskingIsNoSignOfLife(t *testing.T) {
+	d := session.Open(t.TempDir())
+	op := session.NewID(time.Now())
+	ctx, stop := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer stop()
+	for range 4 {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := d.Alive(op); err != nil && !errors.Is(err, session.ErrNoWitness) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 200 {
+		w, err := d.Witness(op)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Of many that find an operation dead, one takes it over.
 func TestTakeOverAtOnce(t *testing.T) {
 	t.Parallel()
 	common := t.TempDir()
 	op := session.NewID(time.Now())
-	for range 3 {
-		dead := play(t, "witness", nil, common, op.String())
-		dead.begin()
-		if got := dead.line(t); got != "taken" {
-			t.Fatal(got)
+	dead := play(t, "witness", nil, common, op.String())
+	dead.begin()
+	if got := dead.line(t); got != "taken" {
+		t.Fatal(got)
+	}
+	dead.Process.Kill()
+	dead.Wait()
+	end, hold, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := 0
+	all := crowd(t, 8, "take", []*os.File{end}, common, op.String())
+	for _, p := range all {
+		switch got := p.line(t); got {
+		case "taken":
+			taken++
+		case "operation " + op.String() + ": the operation is alive":
+		default:
+			t.Errorf("got %q", got)
 		}
-		dead.Process.Kill()
-		dead.Wait()
-		end, hold, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		taken := 0
-		all := crowd(t, 8, "take", []*os.File{end}, common, op.String())
-		for _, p := range all {
-			switch got := p.line(t); got {
-			case "taken":
-				taken++
-			case "operation " + op.String() + ": the operation is alive":
-			default:
-				t.Errorf("got %q", got)
-			}
-		}
-		hold.Close()
-		end.Close()
-		for _, p := range all {
-			p.end(t)
-		}
-		if taken != 1 {
-			t.Errorf("%d processes took the operation over", taken)
-		}
+	}
+	hold.Close()
+	end.Close()
+	for _, p := range all {
+		p.end(t)
+	}
+	if taken != 1 {
+		t.Errorf("%d processes took the operation over", taken)
 	}
 }

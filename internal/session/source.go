@@ -97,58 +97,62 @@ func (s Source) Ensure() (Session, error) {
 	if s.kind != FromFile || !errors.Is(err, ErrNoToken) {
 		return have, err
 	}
-	err = s.update(func(now *Session) bool {
-		if made := now.Root.IsZero(); made {
+	err = s.update(func(now *Session) (bool, error) {
+		made := now.Root.IsZero()
+		if made {
 			now.Root = NewRoot()
-			have = *now
-			return true
 		}
 		have = *now
-		return false
+		return made, nil
 	})
-	return have, err
+	if err != nil {
+		return Session{}, err
+	}
+	return have, nil
 }
 
 // Note remembers a hold, in place of an earlier one of the same lease. The
 // session must have a token. A token from the environment has nowhere to keep
 // a note; there Note does nothing.
 func (s Source) Note(h HoldNote) error {
-	return s.edit(func(now *Session) bool {
-		now.Holds = slices.DeleteFunc(now.Holds, func(o HoldNote) bool {
-			return o.Remote == h.Remote && o.Name == h.Name
-		})
-		now.Holds = append(now.Holds, h)
-		return true
+	return s.edit(func(holds []HoldNote) []HoldNote {
+		same := func(o HoldNote) bool { return o.Remote == h.Remote && o.Name == h.Name }
+		return append(slices.DeleteFunc(holds, same), h)
 	})
 }
 
 // Forget drops the note of exactly h, if there is one. The token is kept, for
 // the session's next hold.
 func (s Source) Forget(h HoldNote) error {
-	return s.edit(func(now *Session) bool {
-		n := len(now.Holds)
-		now.Holds = slices.DeleteFunc(now.Holds, func(o HoldNote) bool { return o == h })
-		return len(now.Holds) < n
+	return s.edit(func(holds []HoldNote) []HoldNote {
+		return slices.DeleteFunc(holds, func(o HoldNote) bool { return o == h })
 	})
 }
 
-// edit changes a session that must exist.
-func (s Source) edit(change func(*Session) bool) error {
+// edit changes the holds of a session that must exist.
+func (s Source) edit(change func([]HoldNote) []HoldNote) error {
 	switch s.kind {
 	case FromVar:
 		return nil
 	case NoSource:
 		return ErrNoToken
 	}
+	// Before the lock, which would create its file.
 	if _, err := s.Load(); err != nil {
 		return err
 	}
-	return s.update(change)
+	return s.update(func(now *Session) (bool, error) {
+		if now.Root.IsZero() {
+			return false, ErrNoToken
+		}
+		now.Holds = change(now.Holds)
+		return true, nil
+	})
 }
 
 // update changes the file of the session under its lock and writes it if
 // change says so. The lock is a file of its own, as the other one is replaced.
-func (s Source) update(change func(*Session) bool) error {
+func (s Source) update(change func(*Session) (bool, error)) error {
 	lock, err := lockPrivate(strings.TrimSuffix(s.path, ".json") + ".lock")
 	if err != nil {
 		return err
@@ -158,8 +162,8 @@ func (s Source) update(change func(*Session) bool) error {
 	if err != nil && !errors.Is(err, ErrNoToken) {
 		return err
 	}
-	if !change(&now) {
-		return nil
+	if write, err := change(&now); err != nil || !write {
+		return err
 	}
 	return writeSession(s.path, now)
 }

@@ -153,7 +153,7 @@ func TestModesWhateverTheUmask(t *testing.T) {
 }
 
 // A write that was acknowledged is there after the writer is killed, and the
-// file is whole however the kill fell.
+// file is whole whenever it is read and however the kill fell.
 func TestKilledWriterLeavesWholeFile(t *testing.T) {
 	t.Parallel()
 	d := session.Open(t.TempDir())
@@ -165,6 +165,12 @@ func TestKilledWriterLeavesWholeFile(t *testing.T) {
 		for range 20 + 7*round {
 			last = p.line(t)
 		}
+		var got entry
+		for range 400 {
+			if err := d.Journal().Load(id, &got); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := p.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +181,6 @@ func TestKilledWriterLeavesWholeFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got entry
 		if err := d.Journal().Load(id, &got); err != nil {
 			t.Fatal(err)
 		}

@@ -63,6 +63,12 @@ func (w *Witness) Remove() error {
 // Alive reports whether some process has the witness of op open. The error is
 // ErrNoWitness if there is no such file. It creates nothing.
 func (d Dir) Alive(op ulid.ULID) (bool, error) {
+	none := fmt.Errorf("operation %s: %w", op, ErrNoWitness)
+	// First, as the guard is older than any witness: where there is a witness,
+	// the guard is missing only if somebody removed it.
+	if _, err := os.Lstat(d.witness(op)); errors.Is(err, fs.ErrNotExist) {
+		return false, none
+	}
 	guard, err := lockedfile.Open(d.guard())
 	switch {
 	case err == nil:
@@ -72,7 +78,7 @@ func (d Dir) Alive(op ulid.ULID) (bool, error) {
 	}
 	f, err := os.Open(d.witness(op))
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("operation %s: %w", op, ErrNoWitness)
+		return false, none
 	}
 	if err != nil {
 		return false, err
