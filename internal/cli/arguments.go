@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"gitland/internal/fault"
+)
+
+// arguments is a command line, taken apart by the rules of git and getopt:
+// options may stand anywhere before "--"; "-mVALUE" and "--message=VALUE" are
+// "-m VALUE"; short options without values may be bundled. Unlike git's,
+// options have no abbreviations and no "--no-" forms of their own, and the
+// first "--" ends the options even where an option wants a value: a value "--"
+// is written "--message=--".
+//
+// urfave/cli gets what is left to do, a command and its options in one
+// spelling. It would take an operand for a command, and ignore an option that
+// follows one.
+type arguments struct {
+	command  *command // the tool's own when no other is named
+	options  []option // in the order given
+	operands []string // before the first "--"
+	rest     []string // after it
+	cut      bool     // there was a "--"
+	help     bool
+	version  bool
+	// problem is the first thing that is wrong. What follows it is taken apart
+	// as well, to know in which form the refusal is wanted.
+	problem *fault.Error
+}
+
+type option struct{ name, value string }
+
+// last is the value of an option as given last, and whether it was given.
+func (a *arguments) last(name string) (string, bool) {
+	for _, o := range slices.Backward(a.options) {
+		if o.name == name {
+			return o.value, true
+		}
+	}
+	return "", false
+}
+
+func (a *arguments) refuse(format string, args ...any) *fault.Error {
+	f := fault.New(fault.Usage, format, args...)
+	if a.problem == nil {
+		a.problem = f
+	}
+	return f
+}
+
+// parseArguments takes the arguments of t apart.
+func parseArguments(t *tool, args []string) arguments {
+	a := arguments{command: t.root}
+	if i := slices.Index(args, "--"); i >= 0 {
+		args, a.rest, a.cut = args[:i], args[i+1:], true
+	}
+	if i := firstOperand(t, args); i >= 0 {
+		name := args[i]
+		switch cmd := t.command(name); {
+		case name == "help":
+			a.help = true
+		case cmd != nil:
+			a.command = cmd
+		default:
+			a.unknown(t, name)
+		}
+		args = slices.Delete(slices.Clone(args), i, i+1)
+		if a.help { // "help" may name a command
+			if i := firstOperand(t, args); i >= 0 && t.command(args[i]) != nil {
+				a.command = t.command(args[i])
+			}
+		}
+	}
+	a.scan(t, args)
+	return a
+}
+
+// unknown refuses a word that is no command: what somebody might have meant by
+// it is never guessed.
+func (a *arguments) unknown(t *tool, name string) {
+	if t.operand != "" {
+		a.refuse("%q is no command of %s, and what it works on goes elsewhere", name, t.name).WithHint(t.operand, fault.Command(name))
+		return
+	}
+	var names []string
+	for _, c := range t.commands {
+		names = append(names, c.name)
+	}
+	a.refuse("%q is no command of %s", name, t.name).WithHint("one of: %s   (%s -h)", strings.Join(names, ", "), t.name)
+	a.command = nil
+}
+
+// firstOperand is the index of the first argument that is neither an option nor
+// the value of one, in any command of t; -1 when there is none.
+func firstOperand(t *tool, args []string) int {
+	for i := 0; i < len(args); i++ {
+		if !isOption(args[i]) {
+			return i
+		}
+		if wantsNext(args[i], t.anyFlag) {
+			i++
+		}
+	}
+	return -1
+}
+
+func isOption(arg string) bool { return len(arg) > 1 && arg[0] == '-' }
+
+// wantsNext reports whether the value of the option arg is the next argument.
+func wantsNext(arg string, lookup func(string) cli.Flag) bool {
+	if long, ok := strings.CutPrefix(arg, "--"); ok {
+		return !strings.Contains(long, "=") && takesValue(lookup(long))
+	}
+	for i, c := range arg[1:] {
+		if takesValue(lookup(string(c))) {
+			return i+2 == len(arg)
+		}
+	}
+	return false
+}
+
+func takesValue(f cli.Flag) bool {
+	d, ok := f.(cli.DocGenerationFlag)
+	return ok && d.TakesValue()
+}
+
+// scan takes options and operands apart.
+func (a *arguments) scan(t *tool, args []string) {
+	lookup := t.anyFlag
+	if a.command != nil {
+		lookup = a.command.flag
+	}
+	for i := 0; i < len(args); i++ {
+		arg, next := args[i], ""
+		if !isOption(arg) {
+			a.operands = append(a.operands, arg)
+			continue
+		}
+		// Also for an option of another command, whose value is no operand.
+		if wantsNext(arg, t.anyFlag) {
+			if i++; i == len(args) {
+				a.refuse("option %s needs a value", arg)
+				break
+			}
+			next = args[i]
+		}
+		if long, ok := strings.CutPrefix(arg, "--"); ok {
+			a.long(t, lookup, long, next)
+		} else {
+			a.short(t, lookup, arg[1:], next)
+		}
+	}
+}
+
+func (a *arguments) long(t *tool, lookup func(string) cli.Flag, text, next string) {
+	name, value, attached := strings.Cut(text, "=")
+	flag := lookup(name)
+	switch {
+	case len(name) < 2 || flag == nil:
+		a.unknownOption(t, "--"+name)
+	case !takesValue(flag) && attached:
+		a.refuse("option --%s takes no value", name)
+	case !takesValue(flag):
+		a.add(flag, "true")
+	case attached:
+		a.add(flag, value)
+	default:
+		a.add(flag, next)
+	}
+}
+
+func (a *arguments) short(t *tool, lookup func(string) cli.Flag, cluster, next string) {
+	for i, c := range cluster {
+		name := string(c)
+		flag := lookup(name)
+		switch {
+		case flag == nil:
+			a.unknownOption(t, "-"+name)
+			return
+		case !takesValue(flag):
+			a.add(flag, "true")
+			continue
+		case i+len(name) < len(cluster):
+			next = cluster[i+len(name):]
+		}
+		a.add(flag, next)
+		return
+	}
+}
+
+func (a *arguments) add(flag cli.Flag, value string) {
+	switch name := flag.Names()[0]; name {
+	case "help":
+		a.help = true
+	case "version":
+		a.version = true
+	default:
+		if value == "" && !mayBeEmpty(flag) {
+			a.refuse("option %s has an empty value", dashed(name))
+		}
+		a.options = append(a.options, option{name, value})
+	}
+}
+
+func (a *arguments) unknownOption(t *tool, spelt string) {
+	name := t.name
+	if a.command != nil {
+		name = a.command.fullName(t)
+	}
+	a.refuse("%s has no option %s", name, spelt)
+}
+
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// canonical are the arguments for urfave/cli: a program, its command, and the
+// options in one spelling.
+func (a *arguments) canonical(t *tool) []string {
+	args := []string{t.name}
+	if a.command != t.root {
+		args = append(args, a.command.name)
+	}
+	for _, o := range a.options {
+		args = append(args, fmt.Sprintf("--%s=%s", o.name, o.value))
+	}
+	return args
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/object"
+)
+
+// open opens the repository and its authority: the remote given, else --remote.
+// Close it when done.
+func (c *call) open(ctx context.Context, remote string) (*ledger.Ledger, error) {
+	repo, err := c.repo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l, err := c.authority(repo, remote)
+	if err != nil {
+		repo.Close()
+	}
+	return l, err
+}
+
+func (c *call) repo(ctx context.Context) (*git.Repo, error) {
+	return git.Open(ctx, git.Options{Dir: c.env.Dir, Environ: c.env.Environ, Unattended: !c.env.StderrTTY})
+}
+
+func (c *call) authority(repo *git.Repo, remote string) (*ledger.Ledger, error) {
+	if given := c.opts.String("remote"); given != "" {
+		remote = given
+	}
+	return ledger.Open(repo, ledger.Options{Remote: remote, Now: c.env.Now, Notice: c.note})
+}
+
+// closing ends the use of a ledger: it writes down what was seen of the chains,
+// which is a memory and not worth a failure.
+func closing(ctx context.Context, l *ledger.Ledger) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	_ = l.Flush(ctx, "lease: seen")
+	l.Repo.Close()
+}
+
+// want says which lease, and which branch: name, else lease.name, else the
+// branch's; onto, else land.onto, else the authority's HEAD.
+func (c *call) want(l *ledger.Ledger, name string) (ledger.Want, error) {
+	if name == "" {
+		name = l.Repo.Config.Get("lease.name")
+	}
+	branch, given := value[object.Ref](c, "onto")
+	if configured := l.Repo.Config.Get("land.onto"); !given && configured != "" {
+		var err error
+		if branch, err = parseBranch(configured); err != nil {
+			return ledger.Want{}, fault.New(fault.Usage, "config land.onto: %q is %w", configured, err)
+		}
+	}
+	return ledger.Want{Name: name, Branch: branch}, nil
+}
+
+// waiting is what --wait and --timeout ask for.
+func (c *call) waiting() (lease.Waiting, error) {
+	if err := c.only("wait", "timeout"); err != nil {
+		return lease.Waiting{}, err
+	}
+	w := lease.Waiting{Tell: c.tellWaiting}
+	limit, limited := value[time.Duration](c, "timeout")
+	switch {
+	case limited:
+		w.Limit = limit
+	case c.opts.Bool("wait"):
+		w.Limit = lease.Forever
+	}
+	return w, nil
+}
+
+func (c *call) tellWaiting(h event.Hold) {
+	c.err.printf("%s for the lease, held by %s\n", paint(yellow, "waiting"), lease.Describe(h, c.env.Now()))
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gitland/internal/fault"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/session"
+)
+
+// A keeping is how the token of a hold will reach this session: through its
+// file, or through standard output.
+type keeping struct {
+	format string
+	source session.Source
+	root   session.Root
+}
+
+// keeping decides that before anything is changed. It refuses to print a token
+// on a terminal, whose scrollback would keep it.
+func (c *call) keeping(l *ledger.Ledger) (keeping, error) {
+	k := keeping{format: c.format()}
+	var err error
+	if c.opts.Bool("json") {
+		k.format = "json"
+	}
+	if k.source, err = l.Dir.FromEnv(c.env.Get); err != nil {
+		return k, err
+	}
+	if c.env.StdoutTTY && k.source.Kind() != session.FromFile {
+		return k, fault.New(fault.Usage, "the token would be printed on the terminal").
+			WithHint(`eval "$(%s)"   (or give this session a name, and its token is kept: export GIT_LEASE_SESSION="$(uuidgen)")`,
+				c.in.command.fullName(c.tool))
+	}
+	have, err := k.source.Ensure()
+	if errors.Is(err, session.ErrNoToken) {
+		have.Root, err = session.NewRoot(), nil
+	}
+	k.root = have.Root
+	return k, err
+}
+
+// A granted is a hold as --json tells it.
+type granted struct {
+	Lease     string `json:"lease"`
+	Remote    string `json:"remote"`
+	Operation string `json:"operation"`
+	Fence     uint64 `json:"fence"`
+	Event     string `json:"event"`
+	// Token is left out when the session's file has it.
+	Token string `json:"token,omitempty"`
+}
+
+// keep gives a hold to the session. A hold that could not be kept is one that
+// nobody could give back, so it is given back here.
+func (c *call) keep(ctx context.Context, l *ledger.Ledger, k keeping, g lease.Grant) error {
+	err := c.hand(k, g)
+	if err == nil {
+		err = c.out.failure
+	}
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	_, undo := lease.Release(ctx, l, ledger.Want{Name: g.Name}, k.root)
+	return errors.Join(err, undo)
+}
+
+func (c *call) hand(k keeping, g lease.Grant) error {
+	private := k.source.Kind() == session.FromFile
+	if private {
+		if err := k.source.Note(session.HoldNote{Remote: g.Remote, Name: g.Name, Operation: g.Operation}); err != nil {
+			return err
+		}
+	}
+	if k.format == "json" {
+		shown := granted{Lease: g.Name, Remote: g.Remote, Operation: g.Operation.String(), Fence: g.Fence, Event: string(g.Event.OID)}
+		if !private {
+			shown.Token = k.root.Hex()
+		}
+		return c.out.json(shown)
+	}
+	if !private {
+		c.out.write(assignments(k.format, g.Environ(k.root)))
+	}
+	return nil
+}
+
+// tellGrant says on standard error what was taken.
+func (c *call) tellGrant(g lease.Grant) {
+	c.err.printf("%s %s at %s: operation %s, fence %d\n", paint(green, "acquired"), g.Name, g.Remote, g.Operation, g.Fence)
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"gitland/internal/lease"
+)
+
+func acquireCommand() *command {
+	return &command{
+		name:     "acquire",
+		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]] [--format=sh|fish|json]",
+		summary:  "take a lease, and print what the shell needs to hold it",
+		about: `
+Takes the lease NAME, by default the one of the target branch. The token that
+proves it is printed for the shell to evaluate; or, where GIT_LEASE_SESSION
+names this session, kept for it in the repository and printed nowhere.`,
+		examples: `
+eval "$(git lease acquire -m 'release 1.2')" && ./release.sh
+git lease acquire --format=fish | source
+GIT_LEASE_SESSION=job-42 git lease acquire --wait --timeout 10m docs`,
+		exits: []int{3, 8, 9},
+		flags: append([]cli.Flag{purposeFlag()}, append(waitFlags(),
+			choice("format", "`FORMAT` of what is printed: sh (the default), fish or json", formats...),
+			jsonFlag(), remoteFlag())...),
+		evaluated: func(arguments) bool { return true },
+		run:       acquire,
+	}
+}
+
+func acquire(ctx context.Context, c *call) error {
+	name, err := c.name()
+	if err == nil {
+		err = c.apart("json", "format")
+	}
+	if err != nil {
+		return err
+	}
+	waiting, err := c.waiting()
+	if err != nil {
+		return err
+	}
+	l, err := c.open(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, l)
+	want, err := c.want(l, name)
+	if err != nil {
+		return err
+	}
+	k, err := c.keeping(l)
+	if err != nil {
+		return err
+	}
+	grant, err := lease.Acquire(ctx, l, lease.Acquisition{
+		Want: want, Purpose: c.opts.String("message"), Root: k.root, Waiting: waiting})
+	if err != nil {
+		return err
+	}
+	if err := c.keep(ctx, l, k, grant); err != nil {
+		return err
+	}
+	c.tellGrant(grant)
+	return nil
+}

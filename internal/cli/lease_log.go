@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/lease"
+	"gitland/internal/object"
+)
+
+func leaseLogCommand() *command {
+	return &command{
+		name:     "log",
+		synopsis: "[NAME] [-n N] [--json]",
+		summary:  "show the history of a lease",
+		about: `
+Lists the events of the lease, newest first: the number that only ever grows,
+the time, who, and what they did. It takes and needs no lease.`,
+		examples: `
+git lease log
+git lease log docs -n 5
+git lease log --json`,
+		exits: []int{8, 9},
+		flags: []cli.Flag{number("n", "`N` events at most", 1, 1<<30), jsonFlag(), remoteFlag()},
+		run:   leaseLog,
+	}
+}
+
+type eventJSON struct {
+	OID      object.OID    `json:"oid"`
+	ID       string        `json:"id"`
+	Sequence uint64        `json:"sequence"`
+	Event    event.Kind    `json:"event"`
+	Actor    string        `json:"actor"`
+	Host     string        `json:"host,omitempty"`
+	Time     time.Time     `json:"time"`
+	State    event.Phase   `json:"state"`
+	Hold     *holdJSON     `json:"hold,omitempty"`
+	By       string        `json:"operation,omitempty"`
+	Target   string        `json:"target,omitempty"` // the operation that was broken
+	Reason   string        `json:"reason,omitempty"`
+	Adopt    *adoptionJSON `json:"adopt,omitempty"`
+	Land     *landingJSON  `json:"land,omitempty"`
+}
+
+type adoptionJSON struct {
+	Branch object.Ref `json:"branch,omitempty"`
+	Tip    object.OID `json:"tip,omitempty"`
+	Over   object.OID `json:"over,omitempty"`
+}
+
+type landingJSON struct {
+	ID         string     `json:"id"`
+	Unit       string     `json:"unit"`
+	Branch     object.Ref `json:"branch"`
+	Base       object.OID `json:"base"`
+	Commit     object.OID `json:"commit"`
+	Tree       object.OID `json:"tree"`
+	Unverified string     `json:"unverified,omitempty"`
+	Reason     string     `json:"reason,omitempty"`
+}
+
+func leaseLog(ctx context.Context, c *call) error {
+	name, err := c.name()
+	if err != nil {
+		return err
+	}
+	l, err := c.open(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, l)
+	want, err := c.want(l, name)
+	if err != nil {
+		return err
+	}
+	most, limited := value[int](c, "n")
+	listed, n := []eventJSON{}, 0
+	err = lease.Log(ctx, l, want, func(e event.Event) bool {
+		if c.opts.Bool("json") {
+			listed = append(listed, c.eventJSON(e))
+		} else {
+			c.printEvent(e)
+		}
+		want.Name = e.Name
+		n++
+		return ctx.Err() == nil && c.out.failure == nil && (!limited || n < most)
+	})
+	if err == nil {
+		err = ctx.Err()
+	}
+	if !c.opts.Bool("json") {
+		return err
+	}
+	object := map[string]any{"lease": want.Name, "remote": l.Remote, "events": listed}
+	if err != nil { // as far as it could be read
+		c.partial = object
+		return err
+	}
+	return c.out.json(object)
+}
+
+func (c *call) printEvent(e event.Event) {
+	who := e.Actor
+	if e.By.Host != "" {
+		who += " on " + e.By.Host
+	}
+	kind := paint(faint, fmt.Sprintf("%-7s", e.Kind))
+	switch e.Kind {
+	case event.Acquire:
+		kind.style = yellow
+	case event.Land:
+		kind.style = green
+	case event.Break:
+		kind.style = red
+	}
+	c.out.printf("%5d  %s  %s  %s  %s\n", e.Seq, e.Time.Format("2006-01-02 15:04:05 -0700"), kind, who, deed(e))
+}
+
+// deed says what an event did, beside its kind.
+func deed(e event.Event) string {
+	text := ""
+	switch a := e.By.Adopt; {
+	case a != nil && a.Branch != "":
+		text = "branch " + a.Branch.Branch() + ", "
+	case e.Kind == event.Acquire && e.State.Hold.Purpose != "":
+		text = e.State.Hold.Purpose + ", "
+	case e.Kind == event.Break:
+		text = "operation " + e.By.Target.String() + ", "
+	}
+	if a := e.By.Adopt; a != nil && a.Over != "" {
+		text += "over " + string(a.Over) + ", "
+	}
+	if l := e.By.Land; l != nil {
+		text += fmt.Sprintf("%s as %s on %s, ", l.Unit, l.Commit.Short(), l.Branch.Branch())
+		if l.Unverified != "" {
+			text += fmt.Sprintf("UNVERIFIED (%s) because: %s, ", l.Unverified, l.Reason)
+		}
+	}
+	if e.By.Reason != "" {
+		text += "because: " + e.By.Reason + ", "
+	}
+	if !e.By.Operation.IsZero() {
+		text += "operation " + e.By.Operation.String() + ", "
+	}
+	return text[:max(0, len(text)-2)]
+}
+
+func (c *call) eventJSON(e event.Event) eventJSON {
+	j := eventJSON{OID: e.OID, ID: e.ID.String(), Sequence: e.Seq, Event: e.Kind, Actor: e.Actor, Host: e.By.Host,
+		Time: e.Time, State: e.State.Phase, Reason: e.By.Reason}
+	if a := e.By.Adopt; a != nil {
+		j.Adopt = &adoptionJSON{a.Branch, a.Tip, a.Over}
+	}
+	if h := e.State.Hold; h != nil {
+		j.Hold = c.hold(*h, false)
+	}
+	if !e.By.Operation.IsZero() {
+		j.By = e.By.Operation.String()
+	}
+	if !e.By.Target.IsZero() {
+		j.Target = e.By.Target.String()
+	}
+	if l := e.By.Land; l != nil {
+		j.Land = &landingJSON{l.ID.String(), l.Unit, l.Branch, l.Base, l.Commit, l.Tree, l.Unverified, l.Reason}
+	}
+	return j
+}

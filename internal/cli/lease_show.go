@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+func showCommand() *command {
+	return &command{
+		name:     "show",
+		synopsis: "[NAME...] [--json] [--exit-code]",
+		summary:  "show who holds a lease, or all of them (the default)",
+		about: `
+Reads the leases at the remote, all of them where none is named. It takes and
+needs no lease. A remote that does not answer is never shown as free.`,
+		examples: `
+git lease show
+git lease show main --exit-code && echo "free right now"
+git lease show --json`,
+		exits: []int{3, 8, 9},
+		flags: []cli.Flag{jsonFlag(),
+			boolean("exit-code", "exit with 3 when one is held, 8 when one is ambiguous"), remoteFlag()},
+		run: show,
+	}
+}
+
+type leaseJSON struct {
+	Lease    string         `json:"lease"`
+	Remote   string         `json:"remote"`
+	State    string         `json:"state"`
+	Tip      object.OID     `json:"tip,omitempty"`
+	Fence    uint64         `json:"fence,omitempty"`
+	Branches []object.Ref   `json:"branches,omitempty"`
+	Hold     *holdJSON      `json:"hold,omitempty"`
+	Problem  map[string]any `json:"problem,omitempty"`
+}
+
+type holdJSON struct {
+	Operation string    `json:"operation"`
+	Holder    string    `json:"holder"`
+	Host      string    `json:"host,omitempty"`
+	Purpose   string    `json:"purpose,omitempty"`
+	Since     time.Time `json:"since"`
+	Age       int       `json:"age_seconds"`
+	Fence     uint64    `json:"fence"`
+	Own       bool      `json:"own"` // by this session
+}
+
+func (c *call) hold(h event.Hold, own bool) *holdJSON {
+	return &holdJSON{h.Operation.String(), h.Holder, h.Host, h.Purpose, h.Since,
+		max(0, int(c.env.Now().Sub(h.Since).Seconds())), h.Fence, own}
+}
+
+func show(ctx context.Context, c *call) error {
+	names, err := c.names(len(c.in.operands) + len(c.in.rest))
+	if err != nil {
+		return err
+	}
+	l, err := c.open(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, l)
+	want, err := c.want(l, "")
+	if err != nil {
+		return err
+	}
+	list, err := lease.Show(ctx, l, want.Branch, names...)
+	if err != nil {
+		return err
+	}
+	own, code := c.ownRoot(l), 0
+	shown := []leaseJSON{}
+	for _, s := range list {
+		code = max(code, stateCode(s))
+		if c.opts.Bool("json") {
+			shown = append(shown, c.leaseJSON(s, own))
+		} else {
+			c.printLease(s, own)
+		}
+	}
+	if c.opts.Bool("json") {
+		err = c.out.json(map[string]any{"remote": l.Remote, "leases": shown})
+	}
+	if err == nil && code != 0 && c.opts.Bool("exit-code") {
+		return &status{code: code}
+	}
+	return err
+}
+
+// ownRoot is this session's token, the zero Root where it has none that can be
+// read: showing needs none.
+func (c *call) ownRoot(l *ledger.Ledger) session.Root {
+	source, err := l.Dir.FromEnv(c.env.Get)
+	if err != nil {
+		return session.Root{}
+	}
+	have, _ := source.Load()
+	return have.Root
+}
+
+func stateCode(s lease.Status) int {
+	switch s.State {
+	case string(event.Held):
+		return codeOf(fault.New(fault.Held, ""))
+	case lease.Ambiguous:
+		return codeOf(s.Problem)
+	}
+	return 0
+}
+
+func (c *call) leaseJSON(s lease.Status, own session.Root) leaseJSON {
+	j := leaseJSON{Lease: s.Name, Remote: s.Remote, State: s.State}
+	if s.Problem != nil {
+		j.Problem = failure([]error{s.Problem})
+	}
+	if t := s.Tip; t != nil {
+		j.Tip, j.Fence, j.Branches = t.OID, t.Seq, t.State.Branches
+		if h := t.State.Hold; h != nil {
+			j.Hold = c.hold(*h, lease.Owns(own, t))
+		}
+	}
+	return j
+}
+
+func (c *call) printLease(s lease.Status, own session.Root) {
+	c.out.printf("%s at %s: ", paint(bold, s.Name), s.Remote)
+	switch {
+	case s.Problem != nil:
+		c.out.printf("%s: %v\n", paint(red, s.State), s.Problem)
+		c.out.printf("  hint: %s\n", s.Problem.Hint)
+	case s.Tip == nil:
+		c.out.printf("%s, and never used\n", paint(green, string(event.Free)))
+	case s.Tip.State.Hold == nil:
+		c.out.printf("%s since %s\n", paint(green, s.State), lease.Age(c.env.Now().Sub(s.Tip.Time)))
+	default:
+		whose := ""
+		if lease.Owns(own, s.Tip) {
+			whose = " (this session)"
+		}
+		c.out.printf("%s%s by %s\n", paint(yellow, s.State), whose, lease.Describe(*s.Tip.State.Hold, c.env.Now()))
+	}
+}

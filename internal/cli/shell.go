@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+)
+
+// formats are the ways of printing a hold. sh and fish print what their eval
+// takes.
+var formats = []string{"sh", "fish", "json"}
+
+// assignments are variables for a shell to evaluate.
+func assignments(format string, environ []string) string {
+	var b strings.Builder
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if format == "fish" {
+			fmt.Fprintf(&b, "set -gx %s %s;\n", name, quoteFish(value))
+		} else {
+			fmt.Fprintf(&b, "%s=%s; export %s;\n", name, quoteSh(value), name)
+		}
+	}
+	return b.String()
+}
+
+func quoteSh(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// quoteFish quotes for fish, where a backslash between single quotes escapes
+// another one, and the quote.
+func quoteFish(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
+}
+
+// failClosed prints a command that fails where a shell may be waiting to
+// evaluate what would have been printed: eval of nothing succeeds, and
+//
+//	eval "$(git lease acquire)" && ./release
+//
+// would release. Nobody evaluates what goes to a terminal.
+func (inv *invocation) failClosed(code int) {
+	// A misspelt command may be a misspelt acquire.
+	evaluated := inv.in.command == nil ||
+		inv.in.command.evaluated != nil && inv.in.command.evaluated(inv.in)
+	switch {
+	case !evaluated || inv.env.StdoutTTY:
+	case inv.format() == "sh":
+		inv.out.write(fmt.Sprintf("(exit %d)\n", code))
+	default: // in every shell
+		inv.out.write("false\n")
+	}
+}
+
+// format is the format that was asked for, right or wrong.
+func (inv *invocation) format() string {
+	if format, given := inv.in.last("format"); given {
+		return format
+	}
+	return "sh"
+}
