@@ -81,16 +81,12 @@ func (p *Proxy) lag(dst, src *net.TCPConn) {
 			}
 		}
 	}()
-	broken := false
+	broken := false // then the rest is drained: the other direction tells src
 	for piece := range line {
 		time.Sleep(time.Until(piece.due))
 		if !broken {
 			_, err := dst.Write(piece.data)
 			broken = err != nil
-		}
-		if broken {
-			// Nobody listens any more: say so to the sender, and drain.
-			src.CloseRead()
 		}
 	}
 	dst.CloseWrite()
