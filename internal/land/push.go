@@ -34,6 +34,7 @@ type built struct {
 	commit  object.OID
 	event   event.Event
 	record  note.Record
+	draft   *ledger.Draft
 	attempt attempt
 	moves   []git.Move
 }
@@ -96,6 +97,7 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 	if err != nil {
 		return b, err
 	}
+	b.draft = d
 	if err := d.Adopt(p.view.Branch, p.view.Base); err != nil {
 		return b, err
 	}
@@ -174,6 +176,7 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 		if out.Done {
 			m.l.Moved(b.plan.view, b.moves)
 			m.pushed()
+			m.l.Begun(b.draft)
 			return true, nil
 		}
 		if ctx.Err() != nil {

@@ -212,7 +212,10 @@ func (l *Ledger) publishDraft(ctx context.Context, d *Draft, w Want) (*event.Eve
 		}
 		if out.Done {
 			l.remember(d.view.Name, d.view.LastGood, d.Tip().OID)
-			return d.Tip(), View{}, nil
+			if l.Begun(d) {
+				err = l.ShowRecords(ctx)
+			}
+			return d.Tip(), View{}, err
 		}
 		if ctx.Err() != nil {
 			return l.interrupted(ctx, d, w)
@@ -227,6 +230,23 @@ func (l *Ledger) publishDraft(ctx context.Context, d *Draft, w Want) (*event.Eve
 		}
 	}
 	return nil, View{}, l.refused(out.Said)
+}
+
+// Begun reports whether a published draft has put a branch under the lease, or
+// begun its chain, and says so.
+func (l *Ledger) Begun(d *Draft) bool {
+	for _, e := range d.Events {
+		switch {
+		case e.Kind != event.Adopt || e.By.Adopt != nil && e.By.Adopt.Over != "":
+			continue
+		case e.By.Adopt == nil:
+			l.Notice("began the lease %s at %s", e.Name, l.Remote)
+		default:
+			l.Notice("began to keep the branch %s under the lease %s at %s", e.By.Adopt.Branch.Branch(), e.Name, l.Remote)
+		}
+		return true
+	}
+	return false
 }
 
 // refused is the fault of a push that the authority does not take.

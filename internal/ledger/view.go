@@ -105,8 +105,7 @@ func (l *Ledger) readLocal(ctx context.Context, w Want) (reading, Want, error) {
 			return reading{}, w, err
 		}
 		if w.Branch == "" {
-			return reading{}, w, fault.New(fault.Usage, "HEAD is detached, so no branch is the target").
-				WithHint("git land --onto BRANCH")
+			return reading{}, w, noTarget("HEAD is detached")
 		}
 	}
 	if w.Name == "" {
@@ -259,12 +258,24 @@ func (l *Ledger) learnHead(ctx context.Context, known *knowledge) error {
 	if err != nil {
 		return err
 	}
-	if list.Head == "" {
-		return fault.New(fault.Usage, "%s has no branch that its HEAD is on, so no branch is the target", l.Remote).
-			WithHint("git land --onto BRANCH")
+	if list.Head != "" {
+		known.Head = list.Head
+		return l.saveKnowledge(*known)
 	}
-	known.Head = list.Head
-	return l.saveKnowledge(*known)
+	// Git does not tell where an unborn HEAD points. The first landing in an
+	// empty remote goes where this clone is; that is not kept.
+	if len(list.Refs) == 0 {
+		known.Head, err = l.Repo.HeadBranch(ctx)
+	}
+	if err == nil && known.Head == "" {
+		err = noTarget("%s has no branch that its HEAD is on", l.Remote)
+	}
+	return err
+}
+
+// noTarget is the fault of a target that was not chosen and cannot be found.
+func noTarget(format string, args ...any) *fault.Error {
+	return fault.New(fault.Usage, format+", so no branch is the target", args...).WithHint("git config land.onto BRANCH")
 }
 
 func (l *Ledger) unreachable(err error) error {
