@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +29,7 @@ type motion struct {
 	written bool // the journal is on disk
 	change  change
 	text    string // the commit message, or the record's note
-	brought session.Root
+	brought session.Session
 	wait    *lease.Waiter
 	start   time.Time
 
@@ -80,7 +81,7 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
 	m := &motion{l: l, r: r, text: message(r.Messages), wait: lease.NewWaiter(r.Waiting), start: time.Now()}
 	if s, err := r.Session.Load(); err == nil {
-		m.brought = s.Root
+		m.brought = s
 	} else if !errors.Is(err, session.ErrNoToken) {
 		return nil, err
 	}
@@ -165,6 +166,9 @@ func (m *motion) run(ctx context.Context, v ledger.View) error {
 		}
 		if v.Problem != nil {
 			return v.Problem
+		}
+		if err := m.brokenBefore(ctx, v); err != nil {
+			return err
 		}
 		p, err := makePlan(ctx, m.l, v, m.change)
 		if err != nil {
@@ -261,7 +265,7 @@ func failed(v note.Verification) error {
 
 // holds reports whether this landing may push under the lease as v shows it.
 func (m *motion) holds(v ledger.View) bool {
-	return lease.Owns(m.root, v.Tip) || lease.Owns(m.brought, v.Tip)
+	return lease.Owns(m.root, v.Tip) || lease.Owns(m.brought.Root, v.Tip)
 }
 
 // enter makes sure that nobody else holds the lease, and on the held way that
@@ -297,11 +301,50 @@ func (m *motion) enter(ctx context.Context, v ledger.View) (again bool, err erro
 	return true, nil
 }
 
+// brokenBefore refuses a session that believes to hold the lease, and does not
+// any more because it was broken: one that was taken off must not land as if
+// nothing had happened, though the lease may be free by now. It is told until
+// it has said that it knows.
+func (m *motion) brokenBefore(ctx context.Context, v ledger.View) error {
+	if !m.root.IsZero() || m.holds(v) || !m.believes(v.Name) {
+		return nil
+	}
+	end, err := lease.Ending(ctx, m.l, v, m.brought.Root)
+	if err != nil || end == nil {
+		return err
+	}
+	f := end.Lost(m.l)
+	if f == nil {
+		return nil // it gave the lease back itself
+	}
+	if m.r.Session.Kind() == session.FromVar {
+		return f.WithHint("unset GIT_LEASE_TOKEN   (then run git land again, as somebody who holds nothing)")
+	}
+	return f.WithHint("%s   (it forgets the hold; then run git land again)", m.l.Command("git", "lease", "release", v.Name))
+}
+
+// believes reports whether the session was given the lease, as far as its
+// environment or its file remember.
+func (m *motion) believes(name string) bool {
+	if m.r.Session.Kind() == session.FromVar {
+		env := func(key, fallback string) string {
+			for _, kv := range m.r.Environ {
+				if v, ok := strings.CutPrefix(kv, key+"="); ok {
+					return v
+				}
+			}
+			return fallback
+		}
+		return env("GIT_LEASE_NAME", name) == name && env("GIT_LEASE_REMOTE", m.l.Remote) == m.l.Remote
+	}
+	return slices.ContainsFunc(m.brought.Holds, func(h session.HoldNote) bool { return h.Name == name && h.Remote == m.l.Remote })
+}
+
 // lost tells the end of a hold that this landing had.
 func (m *motion) lost(ctx context.Context, v ledger.View) error {
 	root := m.root
 	if root.IsZero() {
-		root = m.brought
+		root = m.brought.Root
 	}
 	end, err := lease.Ending(ctx, m.l, v, root)
 	if err != nil {
