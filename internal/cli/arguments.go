@@ -84,7 +84,8 @@ func parseArguments(t *tool, args []string) arguments {
 // it is never guessed.
 func (a *arguments) unknown(t *tool, name string) {
 	if t.operand != "" {
-		a.refuse("%q is no command of %s, and what it works on goes elsewhere", name, t.name).WithHint(t.operand, fault.Command(name))
+		a.refuse("%q is no command of %s, and what it works on goes elsewhere", name, t.name).
+			WithHint("%s", strings.ReplaceAll(t.operand, "WORD", fault.Command(name)))
 		return
 	}
 	var names []string

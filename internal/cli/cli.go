@@ -52,8 +52,11 @@ func (e Env) Get(name string) string {
 	return value
 }
 
-// GitLease runs "git lease" with the arguments that follow its name, and
-// returns the exit code.
+// GitLand runs "git land" with the arguments that follow its name, and returns
+// the exit code.
+func GitLand(ctx context.Context, args []string, env Env) int { return run(ctx, landTool(), args, env) }
+
+// GitLease runs "git lease" likewise.
 func GitLease(ctx context.Context, args []string, env Env) int {
 	return run(ctx, leaseTool(), args, env)
 }

@@ -54,7 +54,7 @@ type adoptionJSON struct {
 }
 
 type landingJSON struct {
-	ID         string     `json:"id"`
+	ID         string     `json:"landing"`
 	Unit       string     `json:"unit"`
 	Branch     object.Ref `json:"branch"`
 	Base       object.OID `json:"base"`
@@ -63,6 +63,9 @@ type landingJSON struct {
 	Unverified string     `json:"unverified,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
 }
+
+// timeLayout is git's own, for --date=iso.
+const timeLayout = "2006-01-02 15:04:05 -0700"
 
 func leaseLog(ctx context.Context, c *call) error {
 	name, err := c.name()
@@ -118,7 +121,7 @@ func (c *call) printEvent(e event.Event) {
 	case event.Break:
 		kind.style = red
 	}
-	c.out.printf("%5d  %s  %s  %s  %s\n", e.Seq, e.Time.Format("2006-01-02 15:04:05 -0700"), kind, who, deed(e))
+	c.out.printf("%5d  %s  %s  %s  %s\n", e.Seq, e.Time.Format(timeLayout), kind, who, deed(e))
 }
 
 // deed says what an event did, beside its kind.
@@ -165,8 +168,13 @@ func (c *call) eventJSON(e event.Event) eventJSON {
 	if !e.By.Target.IsZero() {
 		j.Target = e.By.Target.String()
 	}
-	if l := e.By.Land; l != nil {
-		j.Land = &landingJSON{l.ID.String(), l.Unit, l.Branch, l.Base, l.Commit, l.Tree, l.Unverified, l.Reason}
+	if e.By.Land != nil {
+		landing := newLandingJSON(e.By.Land)
+		j.Land = &landing
 	}
 	return j
+}
+
+func newLandingJSON(l *event.Landing) landingJSON {
+	return landingJSON{l.ID.String(), l.Unit, l.Branch, l.Base, l.Commit, l.Tree, l.Unverified, l.Reason}
 }

@@ -18,8 +18,8 @@ type tool struct {
 	name     string // "git lease"
 	root     *command
 	commands []*command
-	// operand is the hint for a word that is no command, with a %s for the
-	// word; "" lists the commands.
+	// operand is the hint for a word that is no command, WORD in it; "" lists
+	// the commands.
 	operand string
 }
 
@@ -140,8 +140,9 @@ func (c *call) noOperands(hint string) error {
 	if len(c.in.operands) == 0 {
 		return nil
 	}
-	return fault.New(fault.Usage, "%q is not understood: %s takes no such argument", c.in.operands[0], c.in.command.fullName(c.tool)).
-		WithHint(hint, fault.Command(c.in.operands[0]))
+	word := c.in.operands[0]
+	return fault.New(fault.Usage, "%s does not understand %q", c.in.command.fullName(c.tool), word).
+		WithHint("%s", strings.ReplaceAll(hint, "WORD", fault.Command(word)))
 }
 
 // names are the lease names among the operands, on both sides of "--".

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"gitland/internal/fault"
+	"gitland/internal/land"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+)
+
+func landTool() *tool {
+	return &tool{
+		name:     "git land",
+		operand:  "paths go behind --: git land -m NOTE -- WORD   (and a target is named with --onto WORD)",
+		commands: []*command{verifyCommand(), statusCommand(), landLogCommand()},
+		root: &command{
+			synopsis: "[-m NOTE]... [-x COMMAND] [OPTION...] [-- PATH...]\nverify|status|log [OPTION...]",
+			about: `
+Lands a change on the branch that a team shares: commits it on that branch as
+the remote has it now, and pushes branch, record and lease event in one motion.
+It lands PATH... as they are in the working tree; else what is staged; else the
+commits of HEAD. It refuses what has no recorded passing verification.`,
+			examples: `
+git land -x "make test" -m "Greet the world" -- hello.go
+git land verify -x "make test" && git land -m "Greet the world"
+git land --force-unverified --reason "site is down" -m "Revert 1.2"`,
+			exits: []int{3, 4, 5, 6, 8, 9},
+			flags: []cli.Flag{
+				texts("message", "`NOTE` for the commit message; each one is a paragraph", "m"),
+				text("x", "`COMMAND` to verify with, unless it has passed on this very tree"),
+				text("check", "`NAME` of that check"),
+				unitFlag(), ontoFlag(), remoteFlag(),
+				boolean("no-wait", "do not wait while another operation holds the lease"),
+				duration("timeout", "`DURATION` to wait at most (land.wait, 30s)"),
+				boolean("force-unverified", "land without a verification, on the record"),
+				text("reason", "`TEXT` that says why"),
+				boolean("dry-run", "print the plan, and change nothing"),
+				jsonFlag(),
+			},
+			run: landChange,
+		},
+	}
+}
+
+func unitFlag() cli.Flag { return text("unit", "`ID` of what the change is about") }
+
+func ontoFlag() cli.Flag {
+	return branchFlag("onto", "`BRANCH` to land on (land.onto, else the remote's HEAD)")
+}
+
+func landChange(ctx context.Context, c *call) error {
+	err := first(c.only("x", "check"), c.only("force-unverified", "reason"), c.apart("no-wait", "timeout"))
+	if err != nil {
+		return err
+	}
+	if c.opts.Bool("force-unverified") && strings.TrimSpace(c.opts.String("reason")) == "" {
+		return fault.New(fault.Usage, "landing unverified is on the record, and needs a reason").
+			WithHint("add --reason 'why it cannot wait for its verification'")
+	}
+	l, selection, err := c.selection(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, l)
+	r := land.Request{Selection: selection, Check: c.opts.String("check"), Command: c.opts.String("x"),
+		Force: c.opts.Bool("force-unverified"), Reason: c.opts.String("reason"), DryRun: c.opts.Bool("dry-run"),
+		Step: c.step, Stderr: c.env.Stderr, Environ: c.env.Environ}
+	if r.Session, err = l.Dir.FromEnv(c.env.Get); err != nil {
+		return err
+	}
+	if r.Waiting, err = c.landWaiting(l); err != nil {
+		return err
+	}
+	result, err := land.Land(ctx, l, r)
+	for _, w := range result.Warnings {
+		c.err.printf("%s %s\n", paint(yellow, "warning:"), w)
+	}
+	if err != nil {
+		return err
+	}
+	return c.printResult(result)
+}
+
+// selection opens the authority, and says what is chosen to land there.
+func (c *call) selection(ctx context.Context) (*ledger.Ledger, land.Selection, error) {
+	s := land.Selection{Unit: c.opts.String("unit"), Messages: c.opts.StringSlice("message")}
+	var err error
+	if s.Paths, err = c.paths(); err != nil {
+		return nil, s, err
+	}
+	l, err := c.open(ctx, "")
+	if err != nil {
+		return nil, s, err
+	}
+	if s.Want, err = c.want(l, ""); err != nil {
+		closing(ctx, l)
+	}
+	return l, s, err
+}
+
+// paths are the operands behind "--"; nil where there are none.
+func (c *call) paths() ([]string, error) {
+	if err := c.noOperands("paths go behind --: " + c.in.command.fullName(c.tool) + " -- WORD"); err != nil {
+		return nil, err
+	}
+	if c.in.cut && len(c.in.rest) == 0 {
+		return nil, fault.New(fault.Usage, "no path follows --").WithHint("leave -- out to land what is staged, or HEAD's commits")
+	}
+	for _, p := range c.in.rest {
+		if p == "" {
+			return nil, fault.New(fault.Usage, "a path is empty").WithHint("use . for the current directory")
+		}
+	}
+	return c.in.rest, nil
+}
+
+// landWaiting is for how long a landing waits: land.wait, unless told.
+func (c *call) landWaiting(l *ledger.Ledger) (lease.Waiting, error) {
+	limit, err := l.Repo.Config.Duration("land.wait", 30*time.Second)
+	if err != nil {
+		return lease.Waiting{}, fault.New(fault.Usage, "%w", err).WithHint("git config land.wait 30s")
+	}
+	if given, ok := value[time.Duration](c, "timeout"); ok {
+		limit = given
+	}
+	if c.opts.Bool("no-wait") {
+		limit = 0
+	}
+	return lease.Waiting{Limit: limit, Tell: c.tellWaiting}, nil
+}
+
+// step tells of one step of a landing.
+func (c *call) step(step, text string) {
+	c.err.printf("%s %s\n", paint(green, fmt.Sprintf("%-9s", step)), text)
+}
+
+func (c *call) printResult(r land.Result) error {
+	switch {
+	case r.Hint != "":
+		c.err.printf("%s the local branch stays where it is: %s\n%s %s\n",
+			paint(yellow, "note:"), r.Local, paint(yellow, "hint:"), r.Hint)
+	case r.Local != "" && r.Local != "moved":
+		c.note("the local branch stays where it is: %s", r.Local)
+	}
+	if c.opts.Bool("json") {
+		return c.out.json(r)
+	}
+	switch r.Status {
+	case land.Already:
+		c.out.printf("already landed as %s\n", r.Commit.Short())
+	case land.Planned:
+		c.printPlan(r)
+	default:
+		c.out.printf("%s %s on %s\n", paint(green, "landed"), r.Commit.Short(), r.Branch.Branch())
+	}
+	return nil
+}
+
+func (c *call) printPlan(r land.Result) {
+	row := func(name, text string) { c.out.printf("  %-8s %s\n", name, text) }
+	c.out.printf("would land on %s at %s, under the lease %s\n", r.Branch.Branch(), r.Remote, r.Lease)
+	row("base", orNone(string(r.Base)))
+	row("tree", string(r.Tree))
+	row("unit", r.Unit)
+	if len(r.Paths) > 0 {
+		row("paths", strings.Join(r.Paths, ", "))
+	} else {
+		row("commits", fmt.Sprint(r.Commits))
+	}
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "(none)"
+	}
+	return text
+}

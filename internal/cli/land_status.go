@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"gitland/internal/land"
+	"gitland/internal/lease"
+	"gitland/internal/note"
+	"gitland/internal/object"
+)
+
+func statusCommand() *command {
+	return &command{
+		name:     "status",
+		synopsis: "[--json] [OPTION...] [-- PATH...]",
+		summary:  "show what would land, whether it is verified, and who holds the lease",
+		about: `
+Shows what git land would do now, and what stands in its way. It changes
+nothing, and needs no lease.`,
+		examples: `
+git land status
+git land status --json -- hello.go`,
+		exits: []int{9},
+		flags: []cli.Flag{jsonFlag(), unitFlag(), ontoFlag(), remoteFlag()},
+		run:   landStatus,
+	}
+}
+
+type statusJSON struct {
+	Remote      string              `json:"remote"`
+	Lease       string              `json:"lease"`
+	Branch      object.Ref          `json:"branch"`
+	Base        object.OID          `json:"base,omitempty"`
+	Lands       string              `json:"lands"` // paths, staged, commits or nothing
+	Paths       []string            `json:"paths,omitempty"`
+	Commits     []object.OID        `json:"commits,omitempty"`
+	Tree        object.OID          `json:"tree,omitempty"`
+	Already     object.OID          `json:"already,omitempty"` // landed as this commit
+	Verified    bool                `json:"verified"`
+	Passing     []note.Verification `json:"passing,omitempty"`
+	Failing     []note.Verification `json:"failing,omitempty"`
+	Missing     []string            `json:"missing,omitempty"`
+	VerifyWith  string              `json:"verify_with,omitempty"`
+	Hold        *holdJSON           `json:"hold,omitempty"`
+	Unfinished  []unfinishedJSON    `json:"unfinished,omitempty"`
+	Unpublished int                 `json:"unpublished_verifications,omitempty"`
+	Problem     map[string]any      `json:"problem,omitempty"`
+}
+
+type unfinishedJSON struct {
+	Operation string     `json:"operation"`
+	Since     time.Time  `json:"since"`
+	Branch    object.Ref `json:"branch"`
+	Alive     bool       `json:"alive"`
+}
+
+func landStatus(ctx context.Context, c *call) error {
+	l, selection, err := c.selection(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, l)
+	source, err := l.Dir.FromEnv(c.env.Get)
+	if err != nil {
+		return err
+	}
+	o, err := land.Look(ctx, l, selection, source)
+	if err != nil {
+		return err
+	}
+	if c.opts.Bool("json") {
+		return c.out.json(c.statusJSON(o))
+	}
+	c.printStatus(o)
+	return nil
+}
+
+func (c *call) statusJSON(o land.Outlook) statusJSON {
+	j := statusJSON{Remote: o.Remote, Lease: o.Lease, Branch: o.Branch, Base: o.Base, Lands: o.Kind, Paths: o.Paths,
+		Commits: o.Commits, Tree: o.Tree, Already: o.Already, Verified: o.Verified, Passing: o.Judgement.Passing,
+		Failing: o.Judgement.Failing, Missing: o.Judgement.Missing, Unpublished: o.Unpublished}
+	if o.Tree != "" && !o.Verified {
+		j.VerifyWith = o.VerifyWith
+	}
+	if o.Hold != nil {
+		j.Hold = c.hold(*o.Hold, o.OwnHold)
+	}
+	for _, u := range o.Unfinished {
+		j.Unfinished = append(j.Unfinished, unfinishedJSON{u.Operation.String(), u.Since.UTC(), u.Branch, u.Alive})
+	}
+	if o.Problem != nil {
+		j.Problem = failure(explain(o.Problem))
+	}
+	return j
+}
+
+func (c *call) printStatus(o land.Outlook) {
+	row := func(s style, name, text string) { c.out.printf("%s %s\n", paint(s, fmt.Sprintf("%-10s", name)), text) }
+	row(plain, "target", fmt.Sprintf("%s at %s, now at %s", o.Branch.Branch(), o.Remote, orNone(o.Base.Short())))
+	row(plain, "lands", lands(o))
+	if o.Tree != "" {
+		row(plain, "tree", string(o.Tree))
+		c.printVerified(row, o)
+	}
+	switch {
+	case o.Hold == nil:
+		row(green, "lease", o.Lease+" is free")
+	case o.OwnHold:
+		row(green, "lease", o.Lease+" is held by this session, operation "+o.Hold.Operation.String())
+	default:
+		row(yellow, "lease", o.Lease+" is held by "+lease.Describe(*o.Hold, c.env.Now()))
+	}
+	for _, u := range o.Unfinished {
+		state := "died; git land concludes it first"
+		if u.Alive {
+			state = "is under way"
+		}
+		row(yellow, "unfinished", fmt.Sprintf("operation %s on %s, begun %s, %s", u.Operation, u.Branch.Branch(),
+			lease.Age(c.env.Now().Sub(u.Since)), state))
+	}
+	if o.Unpublished > 0 {
+		row(yellow, "kept", fmt.Sprintf("%d verifications that go out with the next landing", o.Unpublished))
+	}
+	if o.Problem != nil {
+		for _, e := range explain(o.Problem) {
+			c.out.printf("%s %v\n", paint(red, "problem   "), e)
+			if hint := c.hint(e); hint != "" {
+				row(yellow, "hint", hint)
+			}
+		}
+	}
+}
+
+func lands(o land.Outlook) string {
+	switch {
+	case o.Already != "":
+		return "nothing: the target has it, as " + o.Already.Short()
+	case len(o.Commits) > 0:
+		return fmt.Sprintf("%d of HEAD's commits", len(o.Commits))
+	case len(o.Paths) > 0:
+		return o.Kind + ": " + strings.Join(o.Paths, ", ")
+	}
+	return orNone(o.Kind)
+}
+
+func (c *call) printVerified(row func(style, string, string), o land.Outlook) {
+	for _, v := range o.Judgement.Passing {
+		row(green, "passed", fmt.Sprintf("%s, by %s: %s", v.Check, v.Actor, orNone(v.Command)))
+	}
+	for _, v := range o.Judgement.Failing {
+		row(red, "failed", fmt.Sprintf("%s, by %s: %s (exit %d)", v.Check, v.Actor, orNone(v.Command), v.Exit))
+	}
+	if !o.Verified {
+		row(yellow, "unverified", o.VerifyWith)
+	}
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"gitland/internal/fault"
+	"gitland/internal/land"
+	"gitland/internal/note"
+	"gitland/internal/object"
+)
+
+func verifyCommand() *command {
+	return &command{
+		name:     "verify",
+		synopsis: "[OPTION...] -x COMMAND [-- PATH...]\n--record pass|fail --check NAME [--tree OID] [OPTION...] [-- PATH...]",
+		summary:  "run a check on the tree that would land, and record what it found",
+		about: `
+Builds the tree that would land, runs COMMAND in a shell on exactly that tree,
+and publishes whether it passed: the check's exit code is the verdict. --record
+publishes what another system found, with nothing run here.`,
+		examples: `
+git land verify -x "make test" -- hello.go
+git land verify --check lint -x "./lint --strict"
+git land verify --record pass --check ci --tree "$(git rev-parse HEAD^{tree})"`,
+		exits: []int{4, 5, 8, 9},
+		flags: []cli.Flag{
+			text("x", "`COMMAND` of the check"),
+			text("check", "`NAME` of the check"),
+			choice("record", "`VERDICT` of another system: pass or fail", string(note.Pass), string(note.Fail)),
+			oidFlag("tree", "`OID` of the tree that it is about, in full"),
+			unitFlag(), ontoFlag(), remoteFlag(), jsonFlag(),
+		},
+		run: verifyChange,
+	}
+}
+
+func verifyChange(ctx context.Context, c *call) error {
+	verdict, record := value[string](c, "record")
+	_, command := c.in.last("x")
+	_, named := c.in.last("check")
+	tree, given := value[object.OID](c, "tree")
+	switch {
+	case record == command:
+		return fault.New(fault.Usage, "a verification comes from -x COMMAND or from --record VERDICT, and from one of them")
+	case record && !named:
+		return fault.New(fault.Usage, "a verdict from elsewhere needs the name of its check").WithHint("add --check NAME")
+	case given && !record:
+		return fault.New(fault.Usage, "option --tree means nothing without --record")
+	case given && c.in.cut:
+		return fault.New(fault.Usage, "--tree names the whole tree: paths choose nothing from it")
+	}
+	l, selection, err := c.selection(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, l)
+	var v note.Verification
+	var published error
+	if record {
+		v, published, err = land.RecordVerdict(ctx, l, land.RecordRequest{Selection: selection,
+			Verdict: note.Verdict(verdict), Check: c.opts.String("check"), Tree: tree})
+	} else {
+		v, published, err = land.Verify(ctx, l, land.VerifyRequest{Selection: selection, Check: c.opts.String("check"),
+			Command: c.opts.String("x"), Stderr: c.env.Stderr, Environ: c.env.Environ})
+	}
+	if err != nil {
+		return err
+	}
+	if published != nil {
+		c.err.printf("%s the verification is kept here, and goes out with the next landing: %v\n", paint(yellow, "hint:"), published)
+	}
+	return c.verdict(v, published == nil, record)
+}
+
+// verdict tells what a check found. A verdict that was only recorded is not
+// our failure.
+func (c *call) verdict(v note.Verification, published, recorded bool) error {
+	if v.Verdict == note.Fail && !recorded {
+		return fault.New(fault.Unverified, "the check %s failed on tree %s: %s exited with %d", v.Check, v.Tree, v.Command, v.Exit).
+			WithHint("mend it, and verify again").
+			WithFacts(map[string]any{"verification": v, "published": published})
+	}
+	how := "verified"
+	if recorded {
+		how = "recorded"
+	}
+	c.step(how, "tree "+v.Tree.Short()+" by "+v.Check+": "+string(v.Verdict)+took(v))
+	if c.opts.Bool("json") {
+		return c.out.json(map[string]any{"verification": v, "published": published})
+	}
+	return nil
+}
+
+func took(v note.Verification) string {
+	if v.Duration == 0 {
+		return ""
+	}
+	return " in " + v.Duration.Round(10*time.Millisecond).String()
+}
