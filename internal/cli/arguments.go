@@ -70,14 +70,24 @@ func parseArguments(t *tool, args []string) arguments {
 			a.unknown(t, name)
 		}
 		args = slices.Delete(slices.Clone(args), i, i+1)
-		if a.help { // "help" may name a command
-			if i := firstOperand(t, args); i >= 0 && t.command(args[i]) != nil {
-				a.command = t.command(args[i])
-			}
+		if a.help {
+			args = a.topic(t, args)
 		}
 	}
 	a.scan(t, args)
 	return a
+}
+
+// topic takes the command that help is wanted on out of the arguments.
+func (a *arguments) topic(t *tool, args []string) []string {
+	i := firstOperand(t, args)
+	if i < 0 {
+		return args
+	}
+	if a.command = t.command(args[i]); a.command == nil {
+		a.unknown(t, args[i])
+	}
+	return slices.Delete(args, i, i+1)
 }
 
 // unknown refuses a word that is no command: what somebody might have meant by

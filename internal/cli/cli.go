@@ -65,7 +65,7 @@ func GitLease(ctx context.Context, args []string, env Env) int {
 func run(ctx context.Context, t *tool, args []string, env Env) int {
 	ctx, signals := catchSignals(ctx)
 	defer signals.release()
-	inv := &invocation{tool: t, env: env, in: parseArguments(t, args)}
+	inv := &invocation{tool: t, env: env, in: parseArguments(t, args), args: args}
 	inv.out = &stream{w: env.Stdout, colour: colours(env, env.StdoutTTY)}
 	inv.err = &stream{w: env.Stderr, colour: colours(env, env.StderrTTY)}
 	finished := false
@@ -86,10 +86,11 @@ func run(ctx context.Context, t *tool, args []string, env Env) int {
 // An invocation is one run of a tool.
 type invocation struct {
 	*tool
-	env Env
-	in  arguments
-	out *stream
-	err *stream
+	env  Env
+	args []string
+	in   arguments
+	out  *stream
+	err  *stream
 	// passed is set once signals belong to a command of the user's: they no
 	// longer say how we end.
 	passed bool

@@ -31,7 +31,7 @@ var exitTable = []exitCode{
 	{code: 6, class: fault.Lost, meaning: "the lease was broken while in use"},
 	{code: 7, class: fault.Disagree, meaning: "repository, record and log disagree"},
 	{code: 8, class: fault.Ambiguous, meaning: "the lease's chain is malformed, rewritten, deleted or of a newer format"},
-	{code: 9, class: fault.Unreachable, meaning: "the remote is unreachable, refused the write, or cannot compare and swap"},
+	{code: 9, class: fault.Unreachable, meaning: "no answer from the remote, a refused write, or no compare-and-swap"},
 	{code: 129, class: fault.Usage, meaning: "usage", always: true},
 	{code: codeSignal, meaning: "ended by signal N", always: true},
 }
@@ -84,7 +84,7 @@ func (inv *invocation) end(err error, sig syscall.Signal) int {
 	if err == nil {
 		return 0
 	}
-	if errors.Is(err, syscall.EPIPE) && inv.out.failure != nil { // "git lease log | head"
+	if errors.Is(err, syscall.EPIPE) && errors.Is(err, inv.out.failure) { // "git lease log | head"
 		return codeSignal + int(syscall.SIGPIPE)
 	}
 	code := codeOf(err)

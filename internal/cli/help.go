@@ -12,13 +12,16 @@ import (
 // help is one screen about a command: how it is called, what it does, its
 // options, examples and exit codes.
 func help(t *tool, c *command) string {
-	if c == nil {
-		c = t.root
-	}
 	var b strings.Builder
 	name := c.fullName(t)
-	for i, form := range strings.Split(c.synopsis, "\n") {
-		fmt.Fprintf(&b, "%s%s\n", []string{"usage: ", "   or: "}[min(i, 1)], strings.TrimSuffix(name+" "+form, " "))
+	lead := "usage: "
+	for line := range strings.SplitSeq(c.synopsis, "\n") {
+		if rest, continued := strings.CutPrefix(line, " "); continued {
+			fmt.Fprintf(&b, "%*s%s\n", len(lead)+len(name)+1, "", rest)
+			continue
+		}
+		b.WriteString(strings.TrimSuffix(lead+name+" "+line, " ") + "\n")
+		lead = "   or: "
 	}
 	fmt.Fprintf(&b, "\n%s\n\n", strings.TrimSpace(c.about))
 	if c == t.root {
@@ -32,7 +35,7 @@ func help(t *tool, c *command) string {
 	}
 	b.WriteString("OPTIONS\n")
 	table(&b, func(row func(cells ...string)) {
-		for _, f := range c.allFlags() {
+		for _, f := range c.flags {
 			row(describeFlag(f))
 		}
 	})
@@ -43,11 +46,18 @@ func help(t *tool, c *command) string {
 	b.WriteString("\nEXIT STATUS\n")
 	table(&b, func(row func(cells ...string)) {
 		for _, code := range exitTable {
-			if code.always || slices.Contains(c.exits, code.code) {
+			if slices.Contains(c.exits, code.code) {
 				row(code.name(), code.meaning)
 			}
 		}
 	})
+	var always []string
+	for _, code := range exitTable {
+		if code.always {
+			always = append(always, code.name()+" "+code.meaning)
+		}
+	}
+	fmt.Fprintf(&b, "  %s\n", strings.Join(always, ", "))
 	return b.String()
 }
 

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"gitland/internal/fault"
@@ -32,8 +34,8 @@ func (c *call) keeping(l *ledger.Ledger) (keeping, error) {
 	}
 	if c.env.StdoutTTY && k.source.Kind() != session.FromFile {
 		return k, fault.New(fault.Usage, "the token would be printed on the terminal").
-			WithHint(`eval "$(%s)"   (or give this session a name, and its token is kept: export GIT_LEASE_SESSION="$(uuidgen)")`,
-				c.in.command.fullName(c.tool))
+			WithHint(`eval "$(%s)"   (or name this session, and its token is kept for it: export GIT_LEASE_SESSION=NAME)`,
+				fault.Command(append(strings.Fields(c.tool.name), c.args...)...))
 	}
 	have, err := k.source.Ensure()
 	if errors.Is(err, session.ErrNoToken) {
@@ -58,8 +60,9 @@ type granted struct {
 // nobody could give back, so it is given back here.
 func (c *call) keep(ctx context.Context, l *ledger.Ledger, k keeping, g lease.Grant) error {
 	err := c.hand(k, g)
-	if err == nil {
-		err = c.out.failure
+	if err == nil && c.out.failure != nil {
+		// Not %w: this is no pipe whose reader has seen enough.
+		err = fmt.Errorf("the token could not be handed over, and the lease is given back: %v", c.out.failure)
 	}
 	if err == nil {
 		return nil

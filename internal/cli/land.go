@@ -22,10 +22,10 @@ func landTool() *tool {
 		root: &command{
 			synopsis: "[-m NOTE]... [-x COMMAND] [OPTION...] [-- PATH...]\nverify|status|log [OPTION...]",
 			about: `
-Lands a change on the branch that a team shares: commits it on that branch as
-the remote has it now, and pushes branch, record and lease event in one motion.
-It lands PATH... as they are in the working tree; else what is staged; else the
-commits of HEAD. It refuses what has no recorded passing verification.`,
+Commits a change on the branch that a team shares, as the remote has it now, and
+pushes branch, record and lease event in one motion. It lands PATH... as they
+are in the working tree; else what is staged; else the commits of HEAD. What has
+no recorded passing verification is refused.`,
 			examples: `
 git land -x "make test" -m "Greet the world" -- hello.go
 git land verify -x "make test" && git land -m "Greet the world"

@@ -67,6 +67,9 @@ func landLog(ctx context.Context, c *call) error {
 	}
 	err = errors.Join(err, ctx.Err())
 	if !c.opts.Bool("json") {
+		if err == nil && len(entries) == 0 {
+			c.note("nothing has landed yet")
+		}
 		return err
 	}
 	object := map[string]any{"remote": l.Remote, "landings": listed}

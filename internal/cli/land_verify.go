@@ -15,7 +15,7 @@ import (
 func verifyCommand() *command {
 	return &command{
 		name:     "verify",
-		synopsis: "[OPTION...] -x COMMAND [-- PATH...]\n--record pass|fail --check NAME [--tree OID] [OPTION...] [-- PATH...]",
+		synopsis: "[OPTION...] -x COMMAND [-- PATH...]\n--record pass|fail --check NAME [--tree OID]\n [OPTION...] [-- PATH...]",
 		summary:  "run a check on the tree that would land, and record what it found",
 		about: `
 Builds the tree that would land, runs COMMAND in a shell on exactly that tree,

@@ -11,7 +11,7 @@ import (
 func acquireCommand() *command {
 	return &command{
 		name:     "acquire",
-		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]] [--format=sh|fish|json]",
+		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]]\n [--format=sh|fish|json]",
 		summary:  "take a lease, and print what the shell needs to hold it",
 		about: `
 Takes the lease NAME, by default the one of the target branch. The token that

@@ -13,7 +13,7 @@ import (
 func breakCommand() *command {
 	return &command{
 		name:     "break",
-		synopsis: "[NAME] --operation ID --reason TEXT [--acquire [-m PURPOSE] [--format=sh|fish|json]]",
+		synopsis: "[NAME] --operation ID --reason TEXT\n [--acquire [-m PURPOSE] [--format=sh|fish|json]]",
 		summary:  "take a lease off its holder, on the record",
 		about: `
 Frees a lease whose holder does not come back. The holder's operation has to be

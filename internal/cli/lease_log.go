@@ -97,6 +97,9 @@ func leaseLog(ctx context.Context, c *call) error {
 		err = ctx.Err()
 	}
 	if !c.opts.Bool("json") {
+		if err == nil && n == 0 {
+			c.note("the lease has no history yet")
+		}
 		return err
 	}
 	object := map[string]any{"lease": want.Name, "remote": l.Remote, "events": listed}
@@ -134,6 +137,9 @@ func deed(e event.Event) string {
 		text = e.State.Hold.Purpose + ", "
 	case e.Kind == event.Break:
 		text = "operation " + e.By.Target.String() + ", "
+		if e.State.Hold != nil {
+			text += "and took it, "
+		}
 	}
 	if a := e.By.Adopt; a != nil && a.Over != "" {
 		text += "over " + string(a.Over) + ", "

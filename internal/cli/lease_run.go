@@ -12,7 +12,7 @@ import (
 func runCommand() *command {
 	return &command{
 		name:     "run",
-		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]] [--conflict-exit-code N] -- COMMAND...",
+		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]]\n [--conflict-exit-code N] -- COMMAND...",
 		summary:  "run a command while holding a lease",
 		about: `
 Takes the lease, runs the command, and gives the lease back however the command

@@ -22,6 +22,7 @@ func (i interrupt) Error() string { return fmt.Sprintf("ended by %s", unix.Signa
 // one must not cut the tidying up short.
 type signals struct {
 	ch     chan os.Signal
+	pipe   chan os.Signal // of nobody's interest
 	done   chan struct{}
 	mu     sync.Mutex
 	got    syscall.Signal
@@ -29,7 +30,7 @@ type signals struct {
 }
 
 func catchSignals(ctx context.Context) (context.Context, *signals) {
-	s := &signals{ch: make(chan os.Signal, 8), done: make(chan struct{})}
+	s := &signals{ch: make(chan os.Signal, 8), pipe: make(chan os.Signal, 1), done: make(chan struct{})}
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM} {
 		if !signal.Ignored(sig) { // by nohup, say
@@ -38,7 +39,7 @@ func catchSignals(ctx context.Context) (context.Context, *signals) {
 	}
 	// A reader that went away is an error to deal with (a token that nobody
 	// got is a lease to give back), not the end of us in the middle.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	signal.Notify(s.pipe, syscall.SIGPIPE)
 	go func() {
 		for {
 			select {
@@ -75,6 +76,7 @@ func (s *signals) first() syscall.Signal {
 
 func (s *signals) release() {
 	signal.Stop(s.ch)
+	signal.Stop(s.pipe)
 	close(s.done)
 	s.cancel(nil)
 }

@@ -43,8 +43,6 @@ func (s *stream) safe(arg any) any {
 			return string(v.style) + clean(v.text) + string(plain)
 		}
 		return clean(v.text)
-	case paragraph:
-		return indent(string(v))
 	case error:
 		return indent(v.Error())
 	case fmt.Stringer:
@@ -56,10 +54,8 @@ func (s *stream) safe(arg any) any {
 	return arg
 }
 
-// A paragraph is text whose line breaks are kept, the further lines indented,
-// so that none of them can pass for a line of ours.
-type paragraph string
-
+// indent cleans text of several lines, such as git's, line by line. The further
+// ones are indented, so that none of them can pass for a line of ours.
 func indent(text string) string {
 	var lines []string
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {

@@ -26,7 +26,7 @@ type tool struct {
 // A command is what a tool can do.
 type command struct {
 	name     string // "" for the tool itself
-	synopsis string // what follows the name; one line for each form
+	synopsis string // what follows the name; a line for each form, begun by a space where it continues one
 	summary  string // in the list of commands
 	about    string // a paragraph or two
 	examples string // one command line each
@@ -89,7 +89,7 @@ func (t *tool) anyFlag(name string) cli.Flag {
 // dispatch runs the command that the arguments name.
 func (inv *invocation) dispatch(ctx context.Context) error {
 	switch {
-	case inv.in.help:
+	case inv.in.help && inv.in.command != nil:
 		inv.out.write(help(inv.tool, inv.in.command))
 		return nil
 	case inv.in.problem != nil:
