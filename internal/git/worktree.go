@@ -81,3 +81,11 @@ func (r *Repo) CheckoutClean(ctx context.Context, commit object.OID) error {
 	_, err = r.run(ctx, command{config: private, dir: r.Top, args: []string{"clean", "--quiet", "-ffd"}})
 	return err
 }
+
+// Park moves the detached HEAD of this work tree from one commit to another and
+// leaves index and files as they are, without running hooks. "git log --all"
+// shows what the HEAD of any work tree is at.
+func (r *Repo) Park(ctx context.Context, from, to object.OID) error {
+	_, err := r.run(ctx, command{config: private, args: []string{"update-ref", "--no-deref", "HEAD", string(to), string(from)}})
+	return err
+}

@@ -40,12 +40,14 @@ import (
 
 // A Request asks for one run of one check.
 type Request struct {
-	Tree    object.OID // what is verified
-	Base    object.OID // of the target when the tree was built; may be empty
-	Check   string     // the check's name, recorded as it is
-	Command string     // for sh -c, recorded as it is
-	Unit    string     // cleaned
-	ID      string     // is in every temporary name
+	Tree object.OID // what is verified
+	// Base is the target's commit when the tree was built; empty for an unborn
+	// branch. In a verification worktree it is the parent of HEAD.
+	Base    object.OID
+	Check   string // the check's name, recorded as it is
+	Command string // for sh -c, recorded as it is
+	Unit    string // cleaned
+	ID      string // is in every temporary name
 	// Setup is land.verify.setup: for sh -c, run once in each new verification
 	// worktree. Empty means that there is nothing to set up.
 	Setup   string
@@ -96,7 +98,7 @@ func (r Request) run(ctx context.Context, l *ledger.Ledger) (child.Result, error
 	if err != nil {
 		return child.Result{}, err
 	}
-	defer w.close()
+	defer w.close(ctx)
 	return r.shell(ctx, "check "+r.Check, r.Command, w.dir, w.lock.File())
 }
 

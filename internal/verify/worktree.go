@@ -23,15 +23,23 @@ import (
 
 // A worktree is a verification worktree that is ours until it is closed.
 type worktree struct {
-	dir  string
-	lock *session.Flock
+	dir    string
+	lock   *session.Flock
+	made   *git.Repo  // as seen from it, once it is filled
+	commit object.OID // of the tree that it is filled with
+	base   object.OID // its parent; may be empty
 }
 
 // close gives the worktree back. The lock is handed down to what runs in it, so
 // that a check which outlives us keeps its worktree; but we have seen its end
 // here, and a daemon that it left behind must not keep it: hence an unlocking
 // for everybody.
-func (w *worktree) close() {
+func (w *worktree) close(ctx context.Context) {
+	if w.made != nil && !w.base.IsZero() {
+		// Our commit has served its purpose, and would only puzzle the user in
+		// "git log --all". If the check has moved HEAD itself, it may keep it.
+		w.made.Park(context.WithoutCancel(ctx), w.commit, w.base)
+	}
 	syscall.Flock(int(w.lock.File().Fd()), syscall.LOCK_UN)
 	w.lock.Close()
 }
@@ -52,7 +60,7 @@ func (r Request) openWorktree(ctx context.Context, l *ledger.Ledger) (*worktree,
 	}
 	l.Notice("the check %s runs in %s", r.Check, w.dir)
 	if err := r.fill(ctx, l.Repo, w); err != nil {
-		w.close()
+		w.close(ctx)
 		return nil, err
 	}
 	return w, nil
@@ -124,14 +132,10 @@ func cacheDir(configured string, environ []string) (string, error) {
 // fill makes w equal to r.Tree: again, or anew where there is no sound worktree
 // that was set up as it would be now.
 func (r Request) fill(ctx context.Context, repo *git.Repo, w *worktree) error {
-	// Without names and dates, so that one tree has one commit.
-	const nobody = "gitland <> 0 +0000"
-	commit := repo.Format.New(object.Commit, object.CommitData{
-		Tree: r.Tree, Author: nobody, Committer: nobody, Message: "A tree that is verified\n"}.Encode())
-	if err := repo.Write(ctx, commit); err != nil {
+	if err := r.makeCommit(ctx, repo, w); err != nil {
 		return err
 	}
-	err := r.reuse(ctx, repo, w, commit.OID)
+	err := r.reuse(ctx, repo, w)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -141,11 +145,10 @@ func (r Request) fill(ctx context.Context, repo *git.Repo, w *worktree) error {
 		return fault.New(fault.Failed, "the verification worktree cannot be made anew: %w", err).
 			WithHint("remove it yourself: %s", fault.Command("rm", "-rf", w.dir))
 	}
-	if err := repo.AddWorktree(ctx, w.dir, commit.OID); err != nil {
+	if err := repo.AddWorktree(ctx, w.dir, w.commit); err != nil {
 		return err
 	}
-	made, err := at(ctx, repo, w.dir)
-	if err != nil {
+	if w.made, err = at(ctx, repo, w.dir); err != nil {
 		return err
 	}
 	if r.Setup != "" {
@@ -153,16 +156,30 @@ func (r Request) fill(ctx context.Context, repo *git.Repo, w *worktree) error {
 			return err
 		}
 		// The tree as it is, not as the setup left it; what git ignores stays.
-		if err := made.CheckoutClean(ctx, commit.OID); err != nil {
+		if err := w.made.CheckoutClean(ctx, w.commit); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(marker(made), []byte(r.setupKey()), 0o600)
+	return os.WriteFile(marker(w.made), []byte(r.setupKey()), 0o600)
 }
 
-// reuse makes the worktree that is there equal to commit. It touches nothing
-// that is not certainly ours.
-func (r Request) reuse(ctx context.Context, repo *git.Repo, w *worktree, commit object.OID) error {
+// makeCommit makes the commit that the worktree's HEAD will be at: on the base,
+// as the landed one will be, so that checks which ask git for a version or for
+// what has changed get an answer.
+func (r Request) makeCommit(ctx context.Context, repo *git.Repo, w *worktree) error {
+	const nobody = "gitland <> 0 +0000" // the same each time, so that one is enough
+	c := object.CommitData{Tree: r.Tree, Author: nobody, Committer: nobody, Message: "A tree that is verified\n"}
+	if !r.Base.IsZero() {
+		c.Parents = []object.OID{r.Base}
+	}
+	o := repo.Format.New(object.Commit, c.Encode())
+	w.commit, w.base = o.OID, r.Base
+	return repo.Write(ctx, o)
+}
+
+// reuse makes the worktree that is there hold w.commit. It touches nothing that
+// is not certainly ours.
+func (r Request) reuse(ctx context.Context, repo *git.Repo, w *worktree) error {
 	made, err := at(ctx, repo, w.dir)
 	if err != nil {
 		return err
@@ -174,7 +191,11 @@ func (r Request) reuse(ctx context.Context, repo *git.Repo, w *worktree, commit 
 	if string(key) != r.setupKey() {
 		return errors.New("set up in another way")
 	}
-	return made.CheckoutClean(ctx, commit)
+	if err := made.CheckoutClean(ctx, w.commit); err != nil {
+		return err
+	}
+	w.made = made
+	return nil
 }
 
 func (r Request) setUp(ctx context.Context, w *worktree) error {
