@@ -145,7 +145,7 @@ type refusal struct {
 type grant struct {
 	Token     string `json:"token"`
 	Operation string `json:"operation"`
-	Name      string `json:"name"`
+	Name      string `json:"lease"`
 	Remote    string `json:"remote"`
 	Fence     uint64 `json:"fence"`
 }

@@ -198,7 +198,7 @@ func (m *motion) afterwards(ctx context.Context) {
 	if err := m.l.ShowRecords(ctx); err != nil {
 		m.warn("git log will not show the record: %v", err)
 	}
-	if err := m.l.PublishVerifications(ctx, m.r.Want); err != nil {
+	if err := m.l.PublishVerifications(ctx, m.want); err != nil {
 		m.warn("verifications wait to be published: %v", err)
 	}
 }

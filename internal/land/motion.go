@@ -26,7 +26,8 @@ type motion struct {
 	r       Request
 	witness *session.Witness
 	journal journal
-	written bool // the journal is on disk
+	written bool        // the journal is on disk
+	want    ledger.Want // what r.Want has come to mean
 	change  change
 	text    string // the commit message, or the record's note
 	brought session.Session
@@ -122,7 +123,7 @@ func (m *motion) look(ctx context.Context) (ledger.View, error) {
 	if m.change.kind != fromCommits && m.text == "" && len(m.change.diff) > 0 && !m.r.DryRun {
 		return view, fault.New(fault.Usage, "a commit needs a message").WithHint("add -m 'what the change does'")
 	}
-	m.r.Want = ledger.Want{Name: view.Name, Branch: view.Branch}
+	m.want = ledger.Want{Name: view.Name, Branch: view.Branch}
 	j := &m.journal
 	j.Lease, j.Branch, j.Unit = view.Name, view.Branch, m.unit(view)
 	j.Kind, j.Local, j.Head, j.HeadTree, j.Tree = m.change.kind, m.change.branch, m.change.head, m.change.headTree, m.change.tree
@@ -160,7 +161,7 @@ func (m *motion) run(ctx context.Context, v ledger.View) error {
 	for first := true; ; first = false {
 		if !first {
 			var err error
-			if v, err = m.l.Fetch(ctx, m.r.Want); err != nil {
+			if v, err = m.l.Fetch(ctx, m.want); err != nil {
 				return err
 			}
 		}
@@ -290,7 +291,7 @@ func (m *motion) enter(ctx context.Context, v ledger.View) (again bool, err erro
 	if err := m.write(); err != nil {
 		return false, err
 	}
-	grant, err := lease.Acquire(ctx, m.l, lease.Acquisition{Want: m.r.Want, Root: root, Operation: m.journal.Operation,
+	grant, err := lease.Acquire(ctx, m.l, lease.Acquisition{Want: m.want, Root: root, Operation: m.journal.Operation,
 		Purpose: "git land " + m.journal.Unit,
 		Waiting: lease.Waiting{Limit: m.r.Waiting.Limit - time.Since(m.start), Tell: m.r.Waiting.Tell}})
 	if err != nil {
@@ -324,18 +325,10 @@ func (m *motion) brokenBefore(ctx context.Context, v ledger.View) error {
 }
 
 // believes reports whether the session was given the lease, as far as its
-// environment or its file remember.
+// environment or its file remember. A bare token may be of any lease.
 func (m *motion) believes(name string) bool {
-	if m.r.Session.Kind() == session.FromVar {
-		env := func(key, fallback string) string {
-			for _, kv := range m.r.Environ {
-				if v, ok := strings.CutPrefix(kv, key+"="); ok {
-					return v
-				}
-			}
-			return fallback
-		}
-		return env("GIT_LEASE_NAME", name) == name && env("GIT_LEASE_REMOTE", m.l.Remote) == m.l.Remote
+	if m.r.Session.Kind() == session.FromVar && len(m.brought.Holds) == 0 {
+		return true
 	}
 	return slices.ContainsFunc(m.brought.Holds, func(h session.HoldNote) bool { return h.Name == name && h.Remote == m.l.Remote })
 }
@@ -394,7 +387,7 @@ func (m *motion) giveUp(ctx context.Context, cause error) error {
 	if !m.root.IsZero() && fault.ClassOf(cause) != fault.Lost {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 		defer cancel()
-		if _, err := lease.Release(ctx, m.l, m.r.Want, m.root); err != nil {
+		if _, err := lease.Release(ctx, m.l, m.want, m.root); err != nil {
 			return fmt.Errorf("give the lease back: %w", err)
 		}
 	}

@@ -201,7 +201,7 @@ func (m *motion) pushed() { m.step("pushed", "to "+m.l.Remote) }
 
 // reread finds out what the authority says of the pushes made so far.
 func (m *motion) reread(ctx context.Context) (ledger.View, ledger.Fate, error) {
-	v, err := m.l.Fetch(ctx, m.r.Want)
+	v, err := m.l.Fetch(ctx, m.want)
 	if err != nil {
 		return v, ledger.Fate{}, err
 	}
@@ -215,7 +215,7 @@ func (m *motion) judgeFate(ctx context.Context, b built, v ledger.View, fate led
 	switch {
 	case landed(fate):
 		m.pushed()
-		return true, complete(ctx, m.l, m.r.Want, v, b.attempt)
+		return true, complete(ctx, m.l, m.want, v, b.attempt)
 	case b.plan.view.Hold() == nil:
 		// A lost race: nothing was held, so nothing was lost. From now on the
 		// lease is taken first, so that nobody loses for ever.
@@ -226,7 +226,7 @@ func (m *motion) judgeFate(ctx context.Context, b built, v ledger.View, fate led
 	}
 	// The lease is gone. The branch is read after the chain, in a connection
 	// of its own: a server that died between two refs can have moved it alone.
-	again, err := m.l.Fetch(ctx, m.r.Want)
+	again, err := m.l.Fetch(ctx, m.want)
 	if err != nil {
 		return false, m.open(err)
 	}
@@ -280,16 +280,16 @@ func isOpen(err error) bool {
 // withdraw makes sure that a push which has not arrived never will, by moving
 // the chain past the tip that it named, and says that it did not land.
 func (m *motion) withdraw(ctx context.Context, b built, said error) (done bool, err error) {
-	arrived, err := outrun(ctx, m.l, m.r.Want, m.journal, m.root)
+	arrived, err := outrun(ctx, m.l, m.want, m.journal, m.root)
 	switch {
 	case err != nil:
 		return false, m.open(fmt.Errorf("%w (the push said: %w)", err, said))
 	case arrived != nil:
-		v, err := m.l.Fetch(ctx, m.r.Want)
+		v, err := m.l.Fetch(ctx, m.want)
 		if err != nil {
 			return false, m.open(err)
 		}
-		return true, complete(ctx, m.l, m.r.Want, v, b.attempt)
+		return true, complete(ctx, m.l, m.want, v, b.attempt)
 	}
 	m.root = session.Root{} // outrun has ended the hold
 	return false, fault.New(fault.Unreachable, "%s refused the push, and nothing landed: %w", m.l.Remote, said).
