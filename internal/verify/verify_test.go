@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,34 +50,37 @@ func TestVerification(t *testing.T) {
 	}
 }
 
-// Both in place and in a worktree the exit code alone decides.
+// The exit code alone decides.
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	c := initRepo(t)
-	gittest.Script(t, filepath.Join(c.dir, "plain"), "true\n")
-	if err := os.Chmod(filepath.Join(c.dir, "plain"), 0o644); err != nil {
-		t.Fatal(err)
+	for command, exit := range map[string]int{
+		"exit 0": 0, "exit 1": 1, "exit 77": 77, "exit 128": 128, "exit 255": 255,
+		"no-such-command-here": 127, "./file-that-is-not": 127, "./file": 126,
+		"git no-such-command -zz; exit 129": 129, // git's code for a wrong option
+		"kill -SEGV $$":                     139,
+		"sh -c 'kill -ABRT $$'; exit $?":    134,
+	} {
+		wantExit(t, c.verify(c.tree("HEAD"), command), command, exit)
 	}
-	here := c.workTree()
-	for _, tree := range []object.OID{here, c.tree("HEAD")} {
-		for _, test := range []struct {
-			command string
-			exit    int
-		}{
-			{"exit 0", 0}, {"exit 1", 1}, {"exit 77", 77}, {"exit 128", 128},
-			{"git no-such-command -zz; exit 129", 129}, // git's code for a wrong option
-			{"no-such-command-here", 127}, {"./file-that-is-not", 127}, {"./file", 126},
-			{"kill -SEGV $$", 139}, {"sh -c 'kill -ABRT $$'; exit $?", 134}, {"exit 255", 255},
-		} {
-			got := c.verify(tree, test.command)
-			want := note.Fail
-			if test.exit == 0 {
-				want = note.Pass
-			}
-			if got.err != nil || got.Verdict != want || got.Exit != test.exit {
-				t.Errorf("%s: got %s with %d, %v; want %s with %d", test.command, got.Verdict, got.Exit, got.err, want, test.exit)
-			}
-		}
+}
+
+func TestExitCodeInWorktree(t *testing.T) {
+	t.Parallel()
+	c, tree := dirty(t)
+	for command, exit := range map[string]int{"exit 0": 0, "exit 1": 1, "no-such-command-here": 127} {
+		wantExit(t, c.verify(tree, command), command, exit)
+	}
+}
+
+func wantExit(t *testing.T, got run, command string, exit int) {
+	t.Helper()
+	want := note.Fail
+	if exit == 0 {
+		want = note.Pass
+	}
+	if got.err != nil || got.Verdict != want || got.Exit != exit {
+		t.Errorf("%s: got %s with %d, %v; want %s with %d", command, got.Verdict, got.Exit, got.err, want, exit)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestWorktreePlaceIsConfigured(t *testing.T) {
 	}{
 		"cache":             {"", home, cache, cache + "/gitland/verify"},
 		"home":              {"", home, "", home + "/.cache/gitland/verify"},
-		"relative is not":   {"", home, "cache", home + "/.cache/gitland/verify"},
+		"relative is none":  {"", home, "cache", home + "/.cache/gitland/verify"},
 		"configured":        {other + "/deep/er", home, cache, other + "/deep/er"},
 		"in home":           {"~/verify", home, cache, home + "/verify"},
 		"without a home":    {other + "/./x/", "", "", other + "/x"},
@@ -201,6 +201,26 @@ func TestHistoryInWorktree(t *testing.T) {
 	c.verify(tree, "git log --format=%s", onBase(c)).wantPass(t, "A tree that is verified\nbegin\n")
 	if got := c.git("log", "--all", "--format=%s"); got != "begin" {
 		t.Errorf("log: %q", got)
+	}
+}
+
+// A submodule is a clone as well, with an unusual configuration.
+func TestWorktreeOfSubmodule(t *testing.T) {
+	t.Parallel()
+	c, other := initRepo(t), initRepo(t)
+	c.git("submodule", "--quiet", "add", other.dir, "module")
+	module := c.in(filepath.Join(c.dir, "module", "sub"))
+	tree := module.tree("HEAD")
+	module.verify(tree, "cat file").wantPass(t, "one\n")
+	if got := c.worktrees(); len(got) != 0 {
+		t.Errorf("worktrees %q were made", got)
+	}
+	gittest.Write(t, module.dir, map[string]string{"file": "dirty\n"})
+	for range 2 {
+		module.verify(tree, "cat file sub/file").wantPass(t, "one\ntwo\n")
+	}
+	if name := filepath.Base(c.worktree()); !strings.HasPrefix(name, "module-") {
+		t.Errorf("got %s", name)
 	}
 }
 
@@ -452,7 +472,7 @@ func TestDaemonDoesNotKeepTheWorktree(t *testing.T) {
 	t.Parallel()
 	c, tree := dirty(t)
 	end := fifo(t)
-	got := c.verify(tree, "cat <"+end+" >/dev/null 2>&1 & echo $!")
+	got := c.verify(tree, "cat >/dev/null 2>&1 <"+end+" & echo $!")
 	pid, err := strconv.Atoi(strings.TrimSpace(got.output))
 	if err != nil || got.Verdict != note.Pass {
 		t.Fatalf("got %q, %v, %v", got.output, err, got.err)
@@ -474,12 +494,12 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 	other := c.makeTree(files)
 	trees := []object.OID{tree, other}
-	for i := range 12 {
+	for i := range 8 {
 		text, err := json.Marshal(role{Dir: c.dir, Request: verify.Request{Tree: trees[i%2], Check: "default", ID: fmt.Sprint("killed-", i), Command: "true"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i%4 == 0 {
+		if i%3 == 0 {
 			if err := os.RemoveAll(c.cache); err != nil {
 				t.Fatal(err)
 			}
@@ -489,7 +509,7 @@ func TestKilledAnywhere(t *testing.T) {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(time.Duration(i)*30*time.Millisecond, func() { syscall.Kill(-p.Process.Pid, syscall.SIGKILL) })
+		timer := time.AfterFunc(time.Duration(i)*40*time.Millisecond, func() { syscall.Kill(-p.Process.Pid, syscall.SIGKILL) })
 		p.Wait()
 		timer.Stop()
 		removeLeft(t, c)
