@@ -22,6 +22,7 @@ type Draft struct {
 	view    View
 	ref     object.Ref
 	stamp   string
+	actor   string
 	objects []object.Object
 }
 
@@ -45,8 +46,12 @@ func (l *Ledger) Draft(v View) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
+	actor, _, err := event.ParseIdent(stamp)
+	if err != nil {
+		return nil, err
+	}
 	empty := l.Repo.Format.New(object.Tree, nil)
-	return &Draft{ledger: l, view: v, ref: ref, stamp: stamp, objects: []object.Object{empty}}, nil
+	return &Draft{ledger: l, view: v, ref: ref, stamp: stamp, actor: actor, objects: []object.Object{empty}}, nil
 }
 
 // Tip is the newest event, drafted or published; nil where there is none.
@@ -57,8 +62,8 @@ func (d *Draft) Tip() *event.Event {
 	return d.view.Tip
 }
 
-// Actor is who the events are by, "Name <email>".
-func (d *Draft) Actor() string { return git.IdentName(d.stamp) }
+// Actor is who the events are by, "Name <email>", as they will say it.
+func (d *Draft) Actor() string { return d.actor }
 
 // NewID makes the id of an event to be added.
 func (d *Draft) NewID() ulid.ULID { return d.ledger.NewID() }
