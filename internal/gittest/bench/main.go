@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"gitland/internal/gittest"
@@ -24,23 +25,24 @@ import (
 
 func main() {
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: ./scripts/bench [-n PAIRS]")
+		fmt.Fprintln(os.Stderr, "usage: ./scripts/bench [-n PAIRS] [-link NAME]")
 		flag.PrintDefaults()
 	}
 	pairs := flag.Int("n", 20, "how many `pairs` to measure on each link")
+	only := flag.String("link", "", "measure only the links with `name` in theirs")
 	bin := flag.String("bin", "bin", "the `directory` of git-land and git-lease")
 	flag.Parse()
 	if flag.NArg() > 0 || *pairs < 1 {
 		flag.Usage()
 		os.Exit(129)
 	}
-	if err := bench(*bin, *pairs); err != nil {
+	if err := bench(*bin, *only, *pairs); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func bench(bin string, pairs int) error {
+func bench(bin, only string, pairs int) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return err
@@ -49,6 +51,9 @@ func bench(bin string, pairs int) error {
 	const columns = "%-20s %10s %10s   %-20s %-9s %-11s %s\n"
 	fmt.Printf(columns, "link", "git land", "plain git", "ratio", "to reach", "connections", "git processes")
 	for _, l := range links() {
+		if !strings.Contains(l.name, only) {
+			continue
+		}
 		var r report
 		skipped, err := run(func(t gittest.T) { r = measure(t, l, bin, pairs) })
 		switch {
