@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -77,7 +78,7 @@ func (c Config) Duration(key string, fallback time.Duration) (time.Duration, err
 	return d, nil
 }
 
-// Remotes are the names of the configured remotes that have a URL, in git's order.
+// Remotes are the names of the configured remotes that have a URL, sorted.
 func (c Config) Remotes() []string {
 	var names []string
 	for key := range c.values {
@@ -89,6 +90,7 @@ func (c Config) Remotes() []string {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 

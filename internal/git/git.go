@@ -44,10 +44,13 @@ type Repo struct {
 	Format    object.Format
 	Config    Config
 
-	environ []string
-	durable bool
-	objects *objectReader
-	ident   func() (string, error)
+	environ     []string
+	durable     bool
+	branch      object.Ref // that HEAD was on when it was opened
+	branchKnown bool
+	objects     *objectReader
+	ident       func() (string, error)
+	author      func() (string, error)
 }
 
 // Options say how to open a repository.
@@ -68,6 +71,10 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	var old *OldError
+	if errors.As(e.Err, &old) {
+		return old.Error()
+	}
 	what := "git " + e.Args[0]
 	if text := strings.TrimSpace(e.Stderr); text != "" {
 		return what + ": " + text
@@ -89,19 +96,21 @@ var ErrNoRepository = errors.New("not in a git repository")
 // no repository.
 func Open(ctx context.Context, opts Options) (*Repo, error) {
 	r := &Repo{Dir: opts.Dir, environ: childEnv(opts)}
-	// Three questions, asked side by side: on a slow machine the start of a
-	// process is most of what a short git command costs.
+	// Side by side: on a slow machine the start of a process is most of what a
+	// short git command costs.
 	var wg sync.WaitGroup
-	var versionErr, configErr, placeErr error
-	wg.Go(func() { versionErr = r.checkVersion(ctx) })
+	var configErr, placeErr error
 	wg.Go(func() { configErr = r.loadConfig(ctx) })
 	wg.Go(func() { placeErr = r.locate(ctx) })
 	wg.Wait()
-	if err := cmpErr(versionErr, placeErr, configErr); err != nil {
-		return nil, err
+	if err := cmpErr(placeErr, configErr); err != nil {
+		// Git is asked for its version only when something fails: most runs
+		// would pay a process for the answer that it is new enough.
+		return nil, cmpErr(r.checkVersion(ctx), err)
 	}
 	r.objects = &objectReader{repo: r}
-	r.ident = sync.OnceValues(func() (string, error) { return r.readIdent(ctx) })
+	r.ident = sync.OnceValues(func() (string, error) { return r.readIdent(ctx, "GIT_COMMITTER_IDENT") })
+	r.author = sync.OnceValues(func() (string, error) { return r.readIdent(ctx, "GIT_AUTHOR_IDENT") })
 	return r, nil
 }
 
@@ -238,7 +247,11 @@ func (r *Repo) run(ctx context.Context, c command) (string, error) {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return stdout.String(), &Error{Args: c.args, ExitCode: exitCode(cmd), Stderr: stderr.String(), Err: err}
+		code := exitCode(cmd)
+		if code == 129 { // git's usage error: it does not know an option of ours
+			err = cmpErr(r.checkVersion(ctx), err)
+		}
+		return stdout.String(), &Error{Args: c.args, ExitCode: code, Stderr: stderr.String(), Err: err}
 	}
 	return stdout.String(), nil
 }
@@ -281,7 +294,8 @@ func (r *Repo) locate(ctx context.Context) error {
 	out, err := r.run(ctx, command{reading: true, args: []string{"rev-parse",
 		"--path-format=absolute", "--absolute-git-dir", "--git-common-dir",
 		"--show-object-format", "--is-inside-work-tree", "--show-prefix",
-		"--show-toplevel", // last, since it fails where there is no work tree
+		"--show-toplevel",              // fails where there is no work tree
+		"--symbolic-full-name", "HEAD", // fails where HEAD is unborn
 	}})
 	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 	if len(lines) < 5 {
@@ -290,7 +304,7 @@ func (r *Repo) locate(ctx context.Context) error {
 		}
 		return fmt.Errorf("%w: %w", ErrNoRepository, err)
 	}
-	if len(lines) > 6 {
+	if len(lines) > 7 {
 		return fmt.Errorf("%w: a path with a line break in its name", ErrNoRepository)
 	}
 	r.GitDir, r.CommonDir = lines[0], lines[1]
@@ -298,10 +312,14 @@ func (r *Repo) locate(ctx context.Context) error {
 		return err
 	}
 	r.Top, r.Prefix = "", ""
-	if lines[3] == "true" && len(lines) == 6 {
+	if lines[3] == "true" && len(lines) >= 6 {
 		r.Prefix, r.Top = lines[4], lines[5]
 	}
-	return nil
+	r.branch, r.branchKnown = "", len(lines) == 7
+	if r.branchKnown && lines[6] != "HEAD" {
+		r.branch, err = object.ParseRef(lines[6])
+	}
+	return err
 }
 
 // Ident is the committer's identity as git would write it now, without the
@@ -337,8 +355,8 @@ func IdentName(ident string) string {
 	return name + ">"
 }
 
-func (r *Repo) readIdent(ctx context.Context) (string, error) {
-	out, err := r.run(ctx, command{reading: true, args: []string{"var", "GIT_COMMITTER_IDENT"}})
+func (r *Repo) readIdent(ctx context.Context, variable string) (string, error) {
+	out, err := r.run(ctx, command{reading: true, args: []string{"var", variable}})
 	if err != nil {
 		return "", fmt.Errorf("read your git identity: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gitland/internal/object"
@@ -92,6 +93,20 @@ type IndexEntry struct {
 	Path string
 }
 
+// Unmerged lists the paths that are in the middle of a merge.
+func (r *Repo) Unmerged(ctx context.Context) ([]string, error) {
+	out, err := r.run(ctx, command{reading: true, args: []string{"ls-files", "--unmerged", "-z", "--full-name"}, dir: r.Top})
+	if err != nil || out == "" {
+		return nil, err
+	}
+	var paths []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		_, path, _ := strings.Cut(line, "\t")
+		paths = append(paths, path)
+	}
+	return slices.Compact(paths), nil
+}
+
 // IndexEntries reads the entries of the given paths, as literal names relative
 // to the top, and reports whether one of them is in the middle of a merge. A
 // path that the index lacks comes back with mode "0".
@@ -102,8 +117,8 @@ func (r *Repo) IndexEntries(ctx context.Context, paths []string) (entries []Inde
 	found := map[string]IndexEntry{}
 	// In batches: names travel as arguments, whose total length is bounded.
 	for batch := range batches(paths, 500) {
-		args := append([]string{"--literal-pathspecs", "ls-files", "--stage", "-z", "--full-name", "--"}, batch...)
-		out, err := r.run(ctx, command{reading: true, args: args, dir: r.Top})
+		args := append([]string{"ls-files", "--stage", "-z", "--full-name", "--"}, batch...)
+		out, err := r.run(ctx, command{reading: true, args: args, dir: r.Top, env: literalPaths})
 		if err != nil {
 			return nil, false, err
 		}
@@ -126,6 +141,10 @@ func (r *Repo) IndexEntries(ctx context.Context, paths []string) (entries []Inde
 	}
 	return entries, unmerged, nil
 }
+
+// literalPaths has git take paths for what they are. "git --literal-pathspecs"
+// would do that too, unless one of the other settings is in the environment.
+var literalPaths = []string{"GIT_LITERAL_PATHSPECS=1", "GIT_GLOB_PATHSPECS=0", "GIT_NOGLOB_PATHSPECS=0", "GIT_ICASE_PATHSPECS=0"}
 
 func batches(paths []string, n int) func(func([]string) bool) {
 	return func(yield func([]string) bool) {

@@ -77,6 +77,9 @@ func (o *objectReader) ask(ctx context.Context, verb, name string) (object.Objec
 		// What it printed can no longer be matched to a question.
 		text := strings.TrimSpace(o.errs.String())
 		o.stop()
+		if old := o.repo.checkVersion(ctx); old != nil {
+			return obj, old // --batch-command came with git 2.36
+		}
 		return obj, fmt.Errorf("read object %s: %w %s", name, err, text)
 	}
 	return obj, err
@@ -199,6 +202,9 @@ func (r *Repo) pack(objs []object.Object) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// Author is who a commit would be by, with the date, as git would write it now.
+func (r *Repo) Author() (string, error) { return r.author() }
+
 // A NewCommit is a commit to be made by "git commit-tree", which applies the
 // user's identity and, when asked, signature.
 type NewCommit struct {
@@ -269,16 +275,16 @@ func (r *Repo) FirstParents(ctx context.Context, tip, excluded object.OID, max i
 // LastTouched is the newest commit below tip that changed one of the paths,
 // which are literal and relative to the top; empty when there is none.
 func (r *Repo) LastTouched(ctx context.Context, tip object.OID, paths []string) (object.OID, error) {
-	args := append([]string{"--literal-pathspecs", "rev-list", "--max-count=1", string(tip), "--"}, paths...)
-	list, err := r.oidList(ctx, args)
+	args := append([]string{"rev-list", "--max-count=1", string(tip), "--"}, paths...)
+	list, err := r.oidList(ctx, args, literalPaths...)
 	if err != nil || len(list) == 0 {
 		return "", err
 	}
 	return list[0], nil
 }
 
-func (r *Repo) oidList(ctx context.Context, args []string) ([]object.OID, error) {
-	out, err := r.run(ctx, command{reading: true, args: args, dir: r.Top})
+func (r *Repo) oidList(ctx context.Context, args []string, env ...string) ([]object.OID, error) {
+	out, err := r.run(ctx, command{reading: true, args: args, dir: r.Top, env: env})
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,9 @@ import (
 // fails, although it expected what it had read. dir is an empty directory of
 // the caller's, for the hook that holds the late push up.
 func (r *Repo) Race(ctx context.Context, dir string, late Push, early Move) (PushResult, error) {
+	if !early.Old.valid {
+		return PushResult{}, fmt.Errorf("push %s: no expectation was given", early.Ref)
+	}
 	args := []string{"git", "-c", "core.hooksPath=/dev/null"}
 	name := "remote." + late.Remote.Name + "."
 	if !late.Remote.pushURL {

@@ -3,6 +3,7 @@ package git
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -102,7 +103,32 @@ func parseRefLine(line, sep string) (object.OID, object.Ref, error) {
 	return oid, ref, err
 }
 
-// HeadBranch is the branch that HEAD is on, and "" when HEAD is detached.
+// Resolve reads refs by their full names, of which those that are absent are
+// left out. It is for names of ours: where one is absent, git would also accept
+// it below refs/heads or refs/tags.
+func (r *Repo) Resolve(ctx context.Context, names ...object.Ref) (map[object.Ref]object.OID, error) {
+	refs := map[object.Ref]object.OID{}
+	for _, name := range names {
+		o, err := r.Lookup(ctx, string(name))
+		switch {
+		case err == nil:
+			refs[name] = o.OID
+		case !errors.Is(err, ErrNotFound):
+			return nil, err
+		}
+	}
+	return refs, nil
+}
+
+// StartBranch is what HeadBranch was when the repository was opened.
+func (r *Repo) StartBranch(ctx context.Context) (object.Ref, error) {
+	if r.branchKnown {
+		return r.branch, nil
+	}
+	return r.HeadBranch(ctx)
+}
+
+// HeadBranch is the branch that HEAD is on now, and "" when HEAD is detached.
 func (r *Repo) HeadBranch(ctx context.Context) (object.Ref, error) {
 	out, err := r.run(ctx, command{reading: true, args: []string{"symbolic-ref", "--quiet", "HEAD"}})
 	if ExitCode(err) == 1 { // git-symbolic-ref(1): with --quiet, 1 means detached

@@ -74,8 +74,9 @@ func (r *Repo) Fetch(ctx context.Context, remote Remote, specs ...Refspec) error
 		args = append(args, "+"+s.From+":"+s.To)
 	}
 	_, err := r.run(ctx, command{
-		args:   args,
-		config: []string{"fetch.writeCommitGraph=false", "fetch.pruneTags=false"},
+		args: args,
+		config: []string{"fetch.writeCommitGraph=false", "fetch.pruneTags=false",
+			"remote." + remote.Name + ".followRemoteHEAD=never"}, // git 2.48 would make the remote's HEAD a ref of ours
 	})
 	return err
 }

@@ -1,0 +1,132 @@
+package git_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gitland/internal/git"
+	"gitland/internal/gittest"
+	"gitland/internal/object"
+)
+
+func TestMoveRefs(t *testing.T) {
+	t.Parallel()
+	for _, format := range formats {
+		t.Run(string(format), func(t *testing.T) {
+			t.Parallel()
+			dir := initRepo(t, "--object-format="+string(format))
+			a := object.OID(gittest.Commit(t, dir, "a", nil))
+			b := object.OID(gittest.Commit(t, dir, "b", nil))
+			r := open(t, dir)
+			move := func(moves ...git.Move) error { return r.MoveRefs(t.Context(), "test", moves...) }
+			ok := func(moves ...git.Move) {
+				t.Helper()
+				if err := move(moves...); err != nil {
+					t.Error(err)
+				}
+			}
+			refused := func(moves ...git.Move) {
+				t.Helper()
+				before := gittest.Refs(t, dir)
+				if err := move(moves...); err == nil {
+					t.Errorf("%+v was not refused", moves)
+				}
+				if after := gittest.Refs(t, dir); !maps.Equal(after, before) {
+					t.Errorf("%+v moved refs: %v", moves, after)
+				}
+			}
+			ok()
+			ok(git.Move{Ref: "refs/x/one", New: a, Old: git.MustNotExist()}, git.Move{Ref: "refs/x/two", New: a, Old: git.Was("")})
+			refused(git.Move{Ref: "refs/x/one", New: b})
+			refused(git.Move{Ref: "refs/x/one", New: b, Old: git.MustBe("")})
+			refused(git.Move{Ref: "refs/x/one"})
+			refused(git.Move{Ref: "refs/x/one", New: b, Old: git.MustNotExist()})
+			refused(git.Move{Ref: "refs/x/one", New: b, Old: git.MustBe(b)})
+			refused(git.Move{Ref: "refs/x/three", New: b, Old: git.MustBe(a)})
+			refused(git.Move{Ref: "refs/x/three", New: b, Old: git.MustNotExist()}, git.Move{Ref: "refs/x/one", New: b, Old: git.MustBe(b)})
+			refused(git.Move{Ref: "refs/x/one", Old: git.MustBe(b)})
+			ok(git.Move{Ref: "refs/x/one", New: b, Old: git.MustBe(a)}, git.Move{Ref: "refs/x/two", Old: git.MustBe(a)})
+			got := must(r.Refs(t.Context(), "refs/x"))(t)
+			if want := map[object.Ref]object.OID{"refs/x/one": b}; !maps.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+			ok(git.Move{Ref: "refs/heads/main", New: a, Old: git.MustBe(b)})
+			if got := gittest.Git(t, dir, "log", "--walk-reflogs", "--format=%gs", "-1", "main"); got != "test" {
+				t.Errorf("reflog: %q", got)
+			}
+		})
+	}
+}
+
+func TestDetachedHead(t *testing.T) {
+	t.Parallel()
+	dir := initRepo(t)
+	a := object.OID(gittest.Commit(t, dir, "a", nil))
+	b := object.OID(gittest.Commit(t, dir, "b", nil))
+	r := open(t, dir)
+	if got := must(r.HeadBranch(t.Context()))(t); got != "refs/heads/main" {
+		t.Errorf("got %q", got)
+	}
+	gittest.Git(t, dir, "checkout", "--quiet", "--detach")
+	if got := must(r.HeadBranch(t.Context()))(t); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if err := r.MoveRefs(t.Context(), "test", git.Move{Ref: git.Head, New: a, Old: git.MustBe(b)}); err != nil {
+		t.Fatal(err)
+	}
+	if head, main := revParse(t, dir, "HEAD"), revParse(t, dir, "main"); head != a || main != b {
+		t.Errorf("HEAD is %s, main %s", head, main)
+	}
+	gittest.Git(t, dir, "checkout", "--quiet", "--orphan", "unborn")
+	if got := must(r.HeadBranch(t.Context()))(t); got != "refs/heads/unborn" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A name is itself or what is below it, and never the end of another one.
+func TestRefsAreExact(t *testing.T) {
+	t.Parallel()
+	dir := initRepo(t)
+	a := object.OID(gittest.Commit(t, dir, "a", nil))
+	for _, ref := range []string{"refs/heads/refs/lease/main", "refs/lease/main", "refs/lease/main2", "refs/other/main/x"} {
+		gittest.Git(t, dir, "update-ref", ref, string(a))
+	}
+	r := open(t, dir)
+	got := must(r.Refs(t.Context(), "refs/lease/main", "refs/other/main", "refs/lease/absent", "main"))(t)
+	if want := map[object.Ref]object.OID{"refs/lease/main": a, "refs/other/main/x": a}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := must(open(t, initRepo(t)).Refs(t.Context()))(t); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+// A ref that somebody else is just writing is waited for, longer than git would
+// by itself.
+func TestMoveRefsWaitsForLocks(t *testing.T) {
+	t.Parallel()
+	dir := initRepo(t)
+	a := object.OID(gittest.Commit(t, dir, "a", nil))
+	b := object.OID(gittest.Commit(t, dir, "b", nil))
+	lock := filepath.Join(dir, ".git", "refs", "heads", "main.lock")
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, dir)
+	done := make(chan error, 1)
+	go func() {
+		done <- r.MoveRefs(t.Context(), "test", git.Move{Ref: "refs/heads/main", New: a, Old: git.MustBe(b)})
+	}()
+	// Git's own patience would be over by the time that another git has failed.
+	if r := gittest.TryGit(t, dir, "update-ref", "refs/heads/main", string(a)); r.Code == 0 {
+		t.Fatal("the lock locks nothing")
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
