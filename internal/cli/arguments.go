@@ -35,6 +35,10 @@ type arguments struct {
 
 type option struct{ name, value string }
 
+// missing stands for a value that is not there. No argument of a process has a
+// NUL in it.
+const missing = "\x00"
+
 // last is the value of an option as given last, and whether it was given.
 func (a *arguments) last(name string) (string, bool) {
 	for _, o := range slices.Backward(a.options) {
@@ -147,18 +151,16 @@ func (a *arguments) scan(t *tool, args []string) {
 		lookup = a.command.flag
 	}
 	for i := 0; i < len(args); i++ {
-		arg, next := args[i], ""
+		arg, next := args[i], missing
 		if !isOption(arg) {
 			a.operands = append(a.operands, arg)
 			continue
 		}
 		// Also for an option of another command, whose value is no operand.
 		if wantsNext(arg, t.anyFlag) {
-			if i++; i == len(args) {
-				a.refuse("option %s needs a value", arg)
-				break
+			if i++; i < len(args) {
+				next = args[i]
 			}
-			next = args[i]
 		}
 		if long, ok := strings.CutPrefix(arg, "--"); ok {
 			a.long(t, lookup, long, next)
@@ -205,15 +207,16 @@ func (a *arguments) short(t *tool, lookup func(string) cli.Flag, cluster, next s
 }
 
 func (a *arguments) add(flag cli.Flag, value string) {
-	switch name := flag.Names()[0]; name {
-	case "help":
+	switch name := flag.Names()[0]; {
+	case name == "help":
 		a.help = true
-	case "version":
+	case name == "version":
 		a.version = true
+	case value == missing:
+		a.refuse("option %s needs a value", dashed(name))
+	case value == "" && !mayBeEmpty(flag):
+		a.refuse("option %s has an empty value", dashed(name))
 	default:
-		if value == "" && !mayBeEmpty(flag) {
-			a.refuse("option %s has an empty value", dashed(name))
-		}
 		a.options = append(a.options, option{name, value})
 	}
 }

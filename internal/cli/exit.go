@@ -103,7 +103,7 @@ func (inv *invocation) end(err error, sig syscall.Signal) int {
 		inv.tell(e)
 	}
 	if _, asked := inv.in.last("json"); asked || inv.format() == "json" {
-		object := map[string]any{"error": failure(told)}
+		object := map[string]any{"error": inv.failure(told)}
 		maps.Copy(object, inv.partial)
 		if err := inv.out.json(object); err != nil {
 			inv.tell(err)
@@ -161,7 +161,7 @@ func ofContext(err error) bool {
 
 // failure is what --json tells of errors: the first one, its facts, and the
 // words of any others.
-func failure(told []error) map[string]any {
+func (inv *invocation) failure(told []error) map[string]any {
 	object := map[string]any{}
 	f, refusal := errors.AsType[*fault.Error](told[0])
 	i, interrupted := errors.AsType[interrupt](told[0])
@@ -172,8 +172,8 @@ func failure(told []error) map[string]any {
 			object[key] = v
 		}
 		code = string(f.Class)
-		if f.Hint != "" {
-			object["hint"] = f.Hint
+		if hint := inv.hint(f); hint != "" {
+			object["hint"] = hint
 		}
 	case interrupted:
 		code = "interrupted"

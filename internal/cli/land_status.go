@@ -94,7 +94,7 @@ func (c *call) statusJSON(o land.Outlook) statusJSON {
 		j.Unfinished = append(j.Unfinished, unfinishedJSON{u.Operation.String(), u.Since.UTC(), u.Branch, u.Alive})
 	}
 	if o.Problem != nil {
-		j.Problem = failure(explain(o.Problem))
+		j.Problem = c.failure(explain(o.Problem))
 	}
 	return j
 }

@@ -121,7 +121,7 @@ func stateCode(s lease.Status) int {
 func (c *call) leaseJSON(s lease.Status, own session.Root) leaseJSON {
 	j := leaseJSON{Lease: s.Name, Remote: s.Remote, State: s.State}
 	if s.Problem != nil {
-		j.Problem = failure([]error{s.Problem})
+		j.Problem = c.failure([]error{s.Problem})
 	}
 	if t := s.Tip; t != nil {
 		j.Tip, j.Fence, j.Branches = t.OID, t.Seq, t.State.Branches
