@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
@@ -24,14 +25,13 @@ const (
 // worktree alone tells.
 type change struct {
 	kind     kind
-	chosen   []string         // pathspecs that chose it
-	branch   object.Ref       // that HEAD is on; empty when detached
-	head     object.OID       // HEAD's commit; empty when unborn
-	headTree object.OID       // HEAD's tree; the empty tree when unborn
-	tree     object.OID       // HEAD's tree with the change: the change's own tree
-	diff     []git.Change     // from headTree to tree
-	before   []git.IndexEntry // of the paths of diff, as they are in the real index
-	modified []string         // fromCommits: tracked files that differ from the index
+	chosen   []string     // pathspecs that chose it
+	branch   object.Ref   // that HEAD is on; empty when detached
+	head     object.OID   // HEAD's commit; empty when unborn
+	headTree object.OID   // HEAD's tree; the empty tree when unborn
+	tree     object.OID   // HEAD's tree with the change: the change's own tree
+	diff     []git.Change // from headTree to tree
+	modified []string     // fromCommits: tracked files that differ from the index
 }
 
 // paths are those that the change touches.
@@ -103,13 +103,18 @@ func readHead(ctx context.Context, repo *git.Repo) (change, error) {
 		}
 		c.head, c.headTree = head.OID, commit.Tree
 	}
-	c.branch, err = repo.HeadBranch(ctx)
+	c.branch, err = repo.StartBranch(ctx)
 	return c, err
 }
 
 // takePaths builds the tree of HEAD with the working tree's content of chosen
 // paths.
 func (c *change) takePaths(ctx context.Context, repo *git.Repo, id string, add func(*git.TempIndex) error) error {
+	var wg sync.WaitGroup
+	var unmerged []string
+	var unmergedErr error
+	wg.Go(func() { unmerged, unmergedErr = repo.Unmerged(ctx) })
+	defer wg.Wait()
 	index, err := repo.TempIndex(ctx, id)
 	if err != nil {
 		return err
@@ -130,11 +135,11 @@ func (c *change) takePaths(ctx context.Context, repo *git.Repo, id string, add f
 	if c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree); err != nil {
 		return err
 	}
-	var unmerged bool
-	if c.before, unmerged, err = repo.IndexEntries(ctx, c.paths()); err == nil && unmerged {
-		err = fault.New(fault.Conflict, "a chosen path is in the middle of a merge").WithHint("git status")
+	wg.Wait()
+	if both := overlap(c.paths(), unmerged); len(both) > 0 {
+		return fault.New(fault.Conflict, "%s is in the middle of a merge", shortList(both)).WithHint("git status")
 	}
-	return err
+	return unmergedErr
 }
 
 // takeStaged builds the tree of HEAD with what is staged, within the given
@@ -144,7 +149,7 @@ func (c *change) takeStaged(ctx context.Context, repo *git.Repo, within []string
 	if err != nil || len(staged) == 0 {
 		return err
 	}
-	c.kind, c.chosen, c.diff, c.before = fromStaged, within, staged, newEntries(staged)
+	c.kind, c.chosen, c.diff = fromStaged, within, staged
 	if err := c.check(); err != nil {
 		return err
 	}

@@ -96,8 +96,12 @@ func conclude(ctx context.Context, l *ledger.Ledger, j journal, r Request) error
 	if err != nil {
 		return err
 	}
+	branch, err := l.Repo.HeadBranch(ctx)
+	if err != nil {
+		return err
+	}
 	s := &follower{l: l, change: c, target: j.Branch, base: v.Base, commit: a.Commit, tree: a.Tree}
-	outcome, hint, moves := s.bring(ctx)
+	outcome, hint, moves := s.bring(ctx, branch)
 	if hint != "" {
 		l.Notice("the local branch was left where it is: %s; hint: %s", outcome, hint)
 	}

@@ -100,9 +100,7 @@ func (j journal) change(ctx context.Context, repo *git.Repo) (change, error) {
 	c := change{kind: j.Kind, branch: j.Local, head: j.Head, headTree: j.HeadTree, tree: j.Tree}
 	var err error
 	if c.kind != fromCommits {
-		if c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree); err == nil {
-			c.before, _, err = repo.IndexEntries(ctx, c.paths())
-		}
+		c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree)
 	}
 	return c, err
 }

@@ -23,17 +23,20 @@ type follower struct {
 	tree   object.OID // of commit
 }
 
-// bring moves index, files and branch. It returns what became of them, the
-// command that does by hand what it left undone, and the ref updates that
-// remain to be made.
-func (s *follower) bring(ctx context.Context) (outcome, hint string, moves []git.Move) {
+// bring moves index, files and branch, given the branch that HEAD is on. It
+// returns what became of them, the command that does by hand what it left
+// undone, and the ref updates that remain to be made.
+func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint string, moves []git.Move) {
 	repo := s.l.Repo
 	fallback := rebaseCommand(s.l, s.target)
 	if repo.Top == "" {
 		return "no work tree", "", nil
 	}
 	targetHere := s.l.IsLocal() && s.change.branch == s.target
-	head, err := readHead(ctx, repo)
+	head, err := repo.Lookup(ctx, "HEAD^{commit}")
+	if errors.Is(err, git.ErrNotFound) { // unborn
+		head, err = object.Object{}, nil
+	}
 	expected := s.change.head
 	if targetHere { // the landing itself has moved HEAD
 		expected = s.commit
@@ -41,7 +44,7 @@ func (s *follower) bring(ctx context.Context) (outcome, hint string, moves []git
 	switch {
 	case err != nil:
 		return err.Error(), fallback, nil
-	case head.head != expected || head.branch != s.change.branch:
+	case head.OID != expected || branch != s.change.branch:
 		return "HEAD moved while the landing was under way", fallback, nil
 	}
 	if s.change.kind != fromCommits && !targetHere && s.change.head != "" && s.change.head != s.base {
@@ -69,15 +72,19 @@ func (s *follower) bring(ctx context.Context) (outcome, hint string, moves []git
 // moveFiles takes index and files from HEAD with the change to what landed.
 func (s *follower) moveFiles(ctx context.Context) error {
 	repo := s.l.Repo
+	if s.tree == s.change.tree {
+		return repo.SetIndex(ctx, newEntries(s.change.diff))
+	}
+	before, _, err := repo.IndexEntries(ctx, s.change.paths())
+	if err != nil {
+		return err
+	}
 	if err := repo.SetIndex(ctx, newEntries(s.change.diff)); err != nil {
 		return err
 	}
-	if s.tree == s.change.tree {
-		return nil
-	}
 	repo.Refresh(ctx)
 	if err := repo.MoveWorkTree(ctx, s.change.tree, s.tree, false); err != nil {
-		return errors.Join(err, repo.SetIndex(ctx, s.change.before))
+		return errors.Join(err, repo.SetIndex(ctx, before))
 	}
 	return nil
 }
@@ -144,7 +151,7 @@ func (m *motion) follower(b built) *follower {
 
 // bringAlong moves the local side after the landing. Nothing here can undo it:
 // what cannot be done is told, with the command that does it.
-func (m *motion) bringAlong(ctx context.Context, b built, others []*git.Repo) {
+func (m *motion) bringAlong(ctx context.Context, b built, branch object.Ref, others []*git.Repo) {
 	ctx = context.WithoutCancel(ctx)
 	for _, w := range others {
 		if err := w.MoveWorkTree(ctx, b.plan.baseTree, b.plan.tree, false); err != nil {
@@ -152,7 +159,7 @@ func (m *motion) bringAlong(ctx context.Context, b built, others []*git.Repo) {
 		}
 	}
 	var moves []git.Move
-	m.result.Local, m.result.Hint, moves = m.follower(b).bring(ctx)
+	m.result.Local, m.result.Hint, moves = m.follower(b).bring(ctx, branch)
 	if target := m.localTarget(ctx, b); target != nil {
 		moves = append(moves, *target)
 	}

@@ -115,6 +115,7 @@ func (m *motion) look(ctx context.Context) (ledger.View, error) {
 		m.change, changeErr = readChange(ctx, m.l.Repo, m.r.Paths, m.journal.Operation.String())
 	})
 	wg.Go(func() { _, identErr = m.l.Repo.Ident() })
+	wg.Go(func() { m.l.Repo.Author() }) // an error comes again when it is used
 	view, err := m.l.Fetch(ctx, m.r.Want)
 	wg.Wait()
 	if err := cmp(changeErr, identErr, err); err != nil {

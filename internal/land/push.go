@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gitland/internal/event"
@@ -65,11 +66,21 @@ func (m *motion) push(ctx context.Context, p plan, gate verdict) (done bool, err
 	if err := m.write(); err != nil {
 		return false, err
 	}
+	// Which branch HEAD is on is asked while the push is under way: after it,
+	// the answer would be one more process to wait for.
+	var branch object.Ref
+	var branchErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { branch, branchErr = m.l.Repo.HeadBranch(context.WithoutCancel(ctx)) })
 	done, err = m.publish(ctx, b)
+	wg.Wait()
 	if done {
 		m.result.Status, m.result.Commit, m.result.Tree = Landed, b.commit, p.tree
 		m.result.Event, m.result.Record = b.event.OID, b.record
-		m.bringAlong(ctx, b, around)
+		if branchErr != nil {
+			m.warn("HEAD cannot be read: %v", branchErr)
+		}
+		m.bringAlong(ctx, b, branch, around)
 	}
 	return done, err
 }
@@ -85,12 +96,11 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 		m.step("leased", fmt.Sprintf("%s at %s, by this session's operation %s", p.view.Name, m.l.Remote, p.view.Hold().Operation))
 	}
 	m.step("based", fmt.Sprintf("on %s %s", p.view.Branch.Branch(), nonEmpty(p.view.Base.Short(), "(unborn)")))
-	var err error
-	var count int
-	if b.commit, count, err = p.commits(ctx, m.l, m.text); err != nil {
+	series, err := p.commits(ctx, m.l, m.text)
+	if err != nil {
 		return b, err
 	}
-	m.result.Commits = count
+	b.commit, m.result.Commits = series.tip, series.count
 	m.step("committed", fmt.Sprintf("%s (tree %s)", b.commit.Short(), p.tree.Short()))
 
 	d, err := m.l.Draft(p.view)
@@ -111,7 +121,7 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 	if b.event, err = d.Add(act); err != nil {
 		return b, err
 	}
-	b.record = m.record(p, b, gate, d.Actor(), count)
+	b.record = m.record(p, b, gate, d.Actor(), series.count)
 	line, err := note.EncodeLine(b.record)
 	if err != nil {
 		return b, fmt.Errorf("write the record: %w", err)
@@ -131,7 +141,7 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 		d.Move(),
 	}
 	b.attempt = attempt{Attempt: d.Attempt(), Commit: b.commit, Tree: p.tree, Moves: saveMoves(b.moves), Record: line}
-	return b, m.l.Repo.Write(ctx, slices.Concat(d.Objects(), notes.Objects)...)
+	return b, m.l.Repo.Write(ctx, slices.Concat(series.objects, d.Objects(), notes.Objects)...)
 }
 
 func (m *motion) landEvent(p plan, commit object.OID, gate verdict) event.Event {

@@ -205,7 +205,11 @@ func (l *Ledger) fetchMirror(ctx context.Context, w Want, fromHead bool) (r read
 			return r, name, stale, err
 		}
 	}
-	refs, err := l.Repo.Refs(ctx, strings.TrimSuffix(l.mirror(""), "/"))
+	var names []object.Ref
+	for _, rest := range []string{"lease/" + enc, "records/" + enc, "verification", "seen/" + enc, "HEAD"} {
+		names = append(names, object.Ref(l.mirror(rest)))
+	}
+	refs, err := l.Repo.Resolve(ctx, append(names, object.Ref(branch.To))...)
 	if err != nil {
 		return r, name, false, err
 	}
