@@ -129,7 +129,7 @@ func isOption(arg string) bool { return len(arg) > 1 && arg[0] == '-' }
 // wantsNext reports whether the value of the option arg is the next argument.
 func wantsNext(arg string, lookup func(string) cli.Flag) bool {
 	if long, ok := strings.CutPrefix(arg, "--"); ok {
-		return !strings.Contains(long, "=") && takesValue(lookup(long))
+		return len(long) > 1 && !strings.Contains(long, "=") && takesValue(lookup(long))
 	}
 	for i, c := range arg[1:] {
 		if takesValue(lookup(string(c))) {

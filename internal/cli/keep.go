@@ -34,7 +34,7 @@ func (c *call) keeping(l *ledger.Ledger) (keeping, error) {
 	}
 	if c.env.StdoutTTY && k.source.Kind() != session.FromFile {
 		return k, fault.New(fault.Usage, "the token would be printed on the terminal").
-			WithHint(`eval "$(%s)"   (or name this session, and its token is kept for it: export GIT_LEASE_SESSION=NAME)`,
+			WithHint(ways[k.format]+"   (or name this session, and its token is kept for it: export GIT_LEASE_SESSION=NAME)",
 				fault.Command(append(strings.Fields(c.tool.name), c.args...)...))
 	}
 	have, err := k.source.Ensure()
@@ -44,6 +44,9 @@ func (c *call) keeping(l *ledger.Ledger) (keeping, error) {
 	k.root = have.Root
 	return k, err
 }
+
+// ways are how a shell, or a program, takes in what is printed in each format.
+var ways = map[string]string{"sh": `eval "$(%s)"`, "fish": "%s | source", "json": "%s | PROGRAM"}
 
 // A granted is a hold as --json tells it.
 type granted struct {
