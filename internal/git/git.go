@@ -44,13 +44,12 @@ type Repo struct {
 	Format    object.Format
 	Config    Config
 
-	environ     []string
-	durable     bool
-	branch      object.Ref // that HEAD was on when it was opened
-	branchKnown bool
-	objects     *objectReader
-	ident       func() (string, error)
-	author      func() (string, error)
+	environ []string
+	durable bool
+	opened  *Position // of HEAD when it was opened; nil where it could not be told
+	objects *objectReader
+	ident   func() (string, error)
+	author  func() (string, error)
 }
 
 // Options say how to open a repository.
@@ -110,7 +109,10 @@ func Open(ctx context.Context, opts Options) (*Repo, error) {
 	}
 	r.objects = &objectReader{repo: r}
 	r.ident = sync.OnceValues(func() (string, error) { return r.readIdent(ctx, "GIT_COMMITTER_IDENT") })
-	r.author = sync.OnceValues(func() (string, error) { return r.readIdent(ctx, "GIT_AUTHOR_IDENT") })
+	r.author = r.ident
+	if !r.sameIdent() {
+		r.author = sync.OnceValues(func() (string, error) { return r.readIdent(ctx, "GIT_AUTHOR_IDENT") })
+	}
 	return r, nil
 }
 
@@ -294,8 +296,9 @@ func (r *Repo) locate(ctx context.Context) error {
 	out, err := r.run(ctx, command{reading: true, args: []string{"rev-parse",
 		"--path-format=absolute", "--absolute-git-dir", "--git-common-dir",
 		"--show-object-format", "--is-inside-work-tree", "--show-prefix",
-		"--show-toplevel",              // fails where there is no work tree
-		"--symbolic-full-name", "HEAD", // fails where HEAD is unborn
+		"--show-toplevel", // fails where there is no work tree
+		"HEAD^{commit}",   // fails where HEAD is unborn
+		"HEAD^{tree}", "--symbolic-full-name", "HEAD",
 	}})
 	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 	if len(lines) < 5 {
@@ -304,7 +307,7 @@ func (r *Repo) locate(ctx context.Context) error {
 		}
 		return fmt.Errorf("%w: %w", ErrNoRepository, err)
 	}
-	if len(lines) > 7 {
+	if len(lines) > 9 {
 		return fmt.Errorf("%w: a path with a line break in its name", ErrNoRepository)
 	}
 	r.GitDir, r.CommonDir = lines[0], lines[1]
@@ -315,11 +318,18 @@ func (r *Repo) locate(ctx context.Context) error {
 	if lines[3] == "true" && len(lines) >= 6 {
 		r.Prefix, r.Top = lines[4], lines[5]
 	}
-	r.branch, r.branchKnown = "", len(lines) == 7
-	if r.branchKnown && lines[6] != "HEAD" {
-		r.branch, err = object.ParseRef(lines[6])
+	if len(lines) < 9 {
+		r.opened = nil
+		return nil
 	}
-	return err
+	r.opened = &Position{}
+	if lines[8] != "HEAD" { // "HEAD" is a detached one
+		r.opened.Branch, err = object.ParseRef(lines[8])
+	}
+	var commitErr, treeErr error
+	r.opened.Commit, commitErr = object.ParseOID(lines[6])
+	r.opened.Tree, treeErr = object.ParseOID(lines[7])
+	return cmpErr(err, commitErr, treeErr)
 }
 
 // Ident is the committer's identity as git would write it now, without the
@@ -353,6 +363,19 @@ func IdentName(ident string) string {
 		return ident
 	}
 	return name + ">"
+}
+
+// sameIdent reports whether author and committer are one: nothing is set for
+// either alone, so git makes both from the same settings.
+func (r *Repo) sameIdent() bool {
+	for key := range r.Config.values {
+		if strings.HasPrefix(key, "author.") || strings.HasPrefix(key, "committer.") {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(r.environ, func(kv string) bool {
+		return strings.HasPrefix(kv, "GIT_AUTHOR_") || strings.HasPrefix(kv, "GIT_COMMITTER_")
+	})
 }
 
 func (r *Repo) readIdent(ctx context.Context, variable string) (string, error) {

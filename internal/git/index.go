@@ -29,16 +29,6 @@ func (c Change) Deleted() bool { return c.NewMode == "000000" }
 // IsSubmodule reports whether the new side is a commit of another repository.
 func (c Change) IsSubmodule() bool { return c.NewMode == "160000" }
 
-// DiffTrees lists the paths in which two trees differ, without looking for
-// renames.
-func (r *Repo) DiffTrees(ctx context.Context, from, to object.OID) ([]Change, error) {
-	if from == to {
-		return nil, nil
-	}
-	return r.rawDiff(ctx, command{reading: true, args: []string{"diff-tree", "-r", "-z", "--raw",
-		"--no-renames", "--full-index", "--ignore-submodules=none", string(from), string(to)}})
-}
-
 // DiffIndex lists the paths in which the index differs from a tree, within the
 // pathspecs, which are relative to the top; none means everywhere.
 func (r *Repo) DiffIndex(ctx context.Context, tree object.OID, within []string) ([]Change, error) {

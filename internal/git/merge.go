@@ -28,6 +28,12 @@ func (r *Repo) MergeTrees(ctx context.Context, base, ours, theirs object.OID) (o
 	case base == ours:
 		return theirs, nil
 	}
+	// Before git 2.44 merge-tree took a tree that is missing for an empty one.
+	for _, tree := range []object.OID{base, ours, theirs} {
+		if o, err := r.Lookup(ctx, string(tree)); err != nil || o.Kind != object.Tree {
+			return "", cmpErr(err, fmt.Errorf("merge: %s is a %s, not a tree", tree.Short(), o.Kind))
+		}
+	}
 	wrap := func(tree object.OID, parents ...object.OID) object.Object {
 		const nobody = "gitland <> 0 +0000"
 		return r.Format.New(object.Commit, object.CommitData{

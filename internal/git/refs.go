@@ -120,12 +120,33 @@ func (r *Repo) Resolve(ctx context.Context, names ...object.Ref) (map[object.Ref
 	return refs, nil
 }
 
-// StartBranch is what HeadBranch was when the repository was opened.
-func (r *Repo) StartBranch(ctx context.Context) (object.Ref, error) {
-	if r.branchKnown {
-		return r.branch, nil
+// A Position is where HEAD is.
+type Position struct {
+	Branch object.Ref // empty when detached
+	Commit object.OID // empty when unborn
+	Tree   object.OID // of Commit; the empty tree when unborn
+}
+
+// Start is where HEAD was when the repository was opened.
+func (r *Repo) Start(ctx context.Context) (Position, error) {
+	if r.opened != nil {
+		return *r.opened, nil
 	}
-	return r.HeadBranch(ctx)
+	p := Position{Tree: r.Format.EmptyTree()}
+	head, err := r.Object(ctx, "HEAD^{commit}")
+	switch {
+	case errors.Is(err, ErrNotFound): // unborn
+	case err != nil:
+		return p, err
+	default:
+		commit, err := object.ParseCommit(head.Data)
+		if err != nil {
+			return p, err
+		}
+		p.Commit, p.Tree = head.OID, commit.Tree
+	}
+	p.Branch, err = r.HeadBranch(ctx)
+	return p, err
 }
 
 // HeadBranch is the branch that HEAD is on now, and "" when HEAD is detached.

@@ -1,0 +1,103 @@
+package git
+
+import (
+	"context"
+	"fmt"
+
+	"gitland/internal/object"
+)
+
+// absent is the mode of the side that lacks a path, as in git's raw diffs.
+const absent = "000000"
+
+// DiffTrees lists the paths in which two trees differ, in git's order, without
+// looking for renames. It reads the trees through the process that reads all
+// objects: only directories that differ are looked at, and none is started.
+func (r *Repo) DiffTrees(ctx context.Context, from, to object.OID) ([]Change, error) {
+	d := treeDiff{ctx: ctx, repo: r}
+	err := d.trees("", from, to)
+	return d.changes, err
+}
+
+type treeDiff struct {
+	ctx     context.Context
+	repo    *Repo
+	changes []Change
+}
+
+// trees compares two directories at path, either of which may be absent.
+func (d *treeDiff) trees(path string, from, to object.OID) error {
+	if from == to {
+		return nil
+	}
+	a, err := d.read(from)
+	if err != nil {
+		return err
+	}
+	b, err := d.read(to)
+	if err != nil {
+		return err
+	}
+	for len(a) > 0 || len(b) > 0 {
+		// A file and a directory of one name are two entries, and sort apart.
+		switch {
+		case len(b) == 0 || len(a) > 0 && object.TreeLess(a[0], b[0]):
+			err = d.entry(path, &a[0], nil)
+			a = a[1:]
+		case len(a) == 0 || object.TreeLess(b[0], a[0]):
+			err = d.entry(path, nil, &b[0])
+			b = b[1:]
+		default:
+			err = d.entry(path, &a[0], &b[0])
+			a, b = a[1:], b[1:]
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entry compares what one name is on both sides; nil is nothing.
+func (d *treeDiff) entry(dir string, from, to *object.TreeEntry) error {
+	zero := d.repo.Format.Zero()
+	c := Change{OldMode: absent, NewMode: absent, Old: zero, New: zero}
+	var a, b object.OID
+	isTree := false
+	if from != nil {
+		c.Path, c.OldMode, c.Old = dir+from.Name, sixDigits(from.Mode), from.OID
+		a, isTree = from.OID, from.IsTree()
+	}
+	if to != nil {
+		c.Path, c.NewMode, c.New = dir+to.Name, sixDigits(to.Mode), to.OID
+		b, isTree = to.OID, to.IsTree()
+	}
+	switch {
+	case isTree:
+		return d.trees(c.Path+"/", a, b)
+	case c.Old != c.New || c.OldMode != c.NewMode:
+		d.changes = append(d.changes, c)
+	}
+	return nil
+}
+
+func (d *treeDiff) read(oid object.OID) ([]object.TreeEntry, error) {
+	if oid == "" {
+		return nil, nil
+	}
+	o, err := d.repo.Object(d.ctx, string(oid))
+	if err != nil {
+		return nil, err
+	}
+	if o.Kind != object.Tree {
+		return nil, fmt.Errorf("%s is a %s, not a tree", oid.Short(), o.Kind)
+	}
+	return d.repo.Format.ParseTree(o.Data)
+}
+
+func sixDigits(mode string) string {
+	if len(mode) < 6 {
+		return absent[len(mode):] + mode
+	}
+	return mode
+}
