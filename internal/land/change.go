@@ -3,6 +3,7 @@ package land
 import (
 	"context"
 	"errors"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -57,14 +58,14 @@ func readChange(ctx context.Context, repo *git.Repo, paths []string, id string) 
 			return c, errNoWorkTree()
 		}
 		c.kind, c.chosen = fromPaths, paths
-		err = c.takePaths(ctx, repo, id, func(t *git.TempIndex) error { return t.Add(ctx, paths...) })
+		err = c.takePaths(ctx, repo, id, repo.Prefix, func(t *git.TempIndex) error { return t.Add(ctx, paths...) })
 	case repo.Top != "":
 		if err = c.takeStaged(ctx, repo, landPaths, id); err != nil || c.kind != "" {
 			break
 		}
 		if len(landPaths) > 0 {
 			c.kind, c.chosen = fromPaths, landPaths
-			err = c.takePaths(ctx, repo, id, func(t *git.TempIndex) error { return t.AddFromTop(ctx, landPaths...) })
+			err = c.takePaths(ctx, repo, id, "", func(t *git.TempIndex) error { return t.AddFromTop(ctx, landPaths...) })
 			if err == nil && len(c.diff) > 0 {
 				break
 			}
@@ -90,26 +91,13 @@ func errNoWorkTree() error {
 }
 
 func readHead(ctx context.Context, repo *git.Repo) (change, error) {
-	c := change{headTree: repo.Format.EmptyTree()}
-	head, err := repo.Object(ctx, "HEAD^{commit}")
-	switch {
-	case errors.Is(err, git.ErrNotFound): // unborn
-	case err != nil:
-		return c, err
-	default:
-		commit, err := object.ParseCommit(head.Data)
-		if err != nil {
-			return c, err
-		}
-		c.head, c.headTree = head.OID, commit.Tree
-	}
-	c.branch, err = repo.StartBranch(ctx)
-	return c, err
+	at, err := repo.Start(ctx)
+	return change{branch: at.Branch, head: at.Commit, headTree: at.Tree}, err
 }
 
 // takePaths builds the tree of HEAD with the working tree's content of chosen
-// paths.
-func (c *change) takePaths(ctx context.Context, repo *git.Repo, id string, add func(*git.TempIndex) error) error {
+// paths. prefix is what the pathspecs are relative to.
+func (c *change) takePaths(ctx context.Context, repo *git.Repo, id, prefix string, add func(*git.TempIndex) error) error {
 	var wg sync.WaitGroup
 	var unmerged []string
 	var unmergedErr error
@@ -120,19 +108,7 @@ func (c *change) takePaths(ctx context.Context, repo *git.Repo, id string, add f
 		return err
 	}
 	defer index.Close()
-	if err := index.Reset(ctx, c.headTree); err != nil {
-		return err
-	}
-	if err := add(index); err != nil {
-		if errors.Is(err, git.ErrNoMatch) {
-			return fault.New(fault.Usage, "nothing to land: %w", err).WithHint("git status")
-		}
-		return err
-	}
-	if c.tree, err = index.WriteTree(ctx); err != nil {
-		return err
-	}
-	if c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree); err != nil {
+	if err := c.addTo(ctx, repo, index, prefix, add); err != nil {
 		return err
 	}
 	wg.Wait()
@@ -140,6 +116,60 @@ func (c *change) takePaths(ctx context.Context, repo *git.Repo, id string, add f
 		return fault.New(fault.Conflict, "%s is in the middle of a merge", shortList(both)).WithHint("git status")
 	}
 	return unmergedErr
+}
+
+// addTo adds the chosen paths to a copy of the index. Most often nothing else is
+// staged, and then the copy is HEAD but for them; where something is, the copy
+// is first made equal to HEAD.
+func (c *change) addTo(ctx context.Context, repo *git.Repo, index *git.TempIndex, prefix string, add func(*git.TempIndex) error) error {
+	for _, reset := range []bool{false, true} {
+		if reset {
+			if err := index.Reset(ctx, c.headTree); err != nil {
+				return err
+			}
+		}
+		if err := add(index); err != nil {
+			if errors.Is(err, git.ErrNoMatch) && reset {
+				return fault.New(fault.Usage, "nothing to land: %w", err).WithHint("git status")
+			}
+			if reset {
+				return err
+			}
+			continue
+		}
+		tree, err := index.WriteTree(ctx)
+		if err != nil && !reset {
+			continue // in the middle of a merge, elsewhere
+		}
+		if err != nil {
+			return err
+		}
+		c.tree = tree
+		if c.diff, err = repo.DiffTrees(ctx, c.headTree, tree); err != nil {
+			return err
+		}
+		if reset || c.onlyChosen(prefix) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// onlyChosen reports whether every path of the diff is certainly one of those
+// chosen. A pathspec with anything special in it is left to git.
+func (c *change) onlyChosen(prefix string) bool {
+	for _, d := range c.diff {
+		if !slices.ContainsFunc(c.chosen, func(spec string) bool {
+			if strings.ContainsAny(spec, ":*?[\\") {
+				return false
+			}
+			full := path.Clean(prefix + spec)
+			return full == "." || d.Path == full || strings.HasPrefix(d.Path, full+"/")
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // takeStaged builds the tree of HEAD with what is staged, within the given
