@@ -303,3 +303,27 @@ func TestForkAndOriginHaveOneAuthority(t *testing.T) {
 		t.Error("the fork has a lease of its own")
 	}
 }
+
+// An old git is told by one sentence. The wrapper stands for git 2.34, which
+// knows no "cat-file --batch-command".
+func TestOldGitIsTold(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	s.write(map[string]string{"new": "new\n"})
+	real := s.exits(0, "sh", "-c", "command -v git").Stdout
+	dir := t.TempDir()
+	gittest.Script(t, filepath.Join(dir, "git"), fmt.Sprintf(`#!/bin/sh
+case " $* " in
+*" version "*) echo "git version 2.34.1"; exit ;;
+*" --batch-command "*) echo "error: unknown option" >&2; exit 129 ;;
+esac
+exec '%s' "$@"
+`, strings.TrimSpace(real)))
+	s.env = gittest.WithPath(s.env, dir)
+	for _, args := range [][]string{{"git-land", "-m", "new", "--", "new"}, {"git-lease", "show"}} {
+		r := s.exits(1, args[0], args[1:]...)
+		if want := ": git 2.34.1 is too old: install git 2.38 or newer\n"; !strings.HasSuffix(r.Stderr, want) {
+			t.Errorf("%q says %q", args, r.Stderr)
+		}
+	}
+}
