@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"gitland/internal/object"
 )
@@ -95,9 +96,15 @@ func (d *treeDiff) read(oid object.OID) ([]object.TreeEntry, error) {
 	return d.repo.Format.ParseTree(o.Data)
 }
 
+// sixDigits is the mode as git prints it. Of files it knows but two modes, and
+// takes others, which old trees have, for one of them (canon_mode in its cache.h).
 func sixDigits(mode string) string {
-	if len(mode) < 6 {
-		return absent[len(mode):] + mode
+	bits, err := strconv.ParseUint(mode, 8, 32)
+	switch {
+	case err != nil || bits&0o170000 != 0o100000:
+		return absent[min(len(mode), 6):] + mode
+	case bits&0o100 != 0:
+		return "100755"
 	}
-	return mode
+	return "100644"
 }

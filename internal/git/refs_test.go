@@ -130,3 +130,63 @@ func TestMoveRefsWaitsForLocks(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	dir := initRepo(t)
+	a := object.OID(gittest.Commit(t, dir, "a", map[string]string{"file": "x\n"}))
+	blob := revParse(t, dir, "HEAD:file")
+	gittest.Git(t, dir, "update-ref", "refs/x/blob", string(blob))
+	gittest.Git(t, dir, "tag", "-a", "-m", "tag", "v1")
+	r := open(t, dir)
+	resolve := func(want map[object.Ref]object.OID) {
+		t.Helper()
+		got := must(r.Resolve(t.Context(), "refs/heads/main", "refs/x/blob", "refs/x/absent", "refs/tags/v1"))(t)
+		if !maps.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	want := map[object.Ref]object.OID{"refs/heads/main": a, "refs/x/blob": blob, "refs/tags/v1": revParse(t, dir, "v1")}
+	resolve(want)
+	// What moved meanwhile is seen, though the reader is the same, packed or not.
+	want["refs/heads/main"] = object.OID(gittest.Commit(t, dir, "b", nil))
+	resolve(want)
+	gittest.Git(t, dir, "pack-refs", "--all")
+	want["refs/heads/main"] = object.OID(gittest.Commit(t, dir, "c", nil))
+	gittest.Git(t, dir, "gc", "--quiet", "--prune=now")
+	resolve(want)
+	gittest.Git(t, dir, "update-ref", "-d", "refs/x/blob")
+	delete(want, "refs/x/blob")
+	resolve(want)
+}
+
+func TestStart(t *testing.T) {
+	t.Parallel()
+	dir := initRepo(t)
+	start := func(from string, want git.Position) {
+		t.Helper()
+		if got, err := open(t, from).Start(t.Context()); got != want || err != nil {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	}
+	start(dir, git.Position{Branch: "refs/heads/main", Tree: object.SHA1.EmptyTree()})
+	a := object.OID(gittest.Commit(t, dir, "a", map[string]string{"sub/file": "x\n"}))
+	tree := revParse(t, dir, "HEAD^{tree}")
+	at := git.Position{Branch: "refs/heads/main", Commit: a, Tree: tree}
+	start(dir, at)
+	start(filepath.Join(dir, "sub"), at)
+	start(filepath.Join(dir, ".git"), at)
+	bare := gittest.Clone(t, dir, "--bare")
+	start(bare, at)
+	r := open(t, dir)
+	gittest.Git(t, dir, "checkout", "--quiet", "--detach")
+	start(dir, git.Position{Commit: a, Tree: tree})
+	if got := must(r.Start(t.Context()))(t); got != at {
+		t.Errorf("it moved since: got %+v", got)
+	}
+	// A branch and a tag that are called HEAD change nothing.
+	gittest.Git(t, dir, "checkout", "--quiet", "main")
+	gittest.Git(t, dir, "update-ref", "refs/heads/HEAD", gittest.Git(t, dir, "commit-tree", "-m", "x", string(tree)))
+	gittest.Git(t, dir, "update-ref", "refs/tags/HEAD", gittest.Git(t, dir, "commit-tree", "-m", "x", string(tree)))
+	start(dir, at)
+}
