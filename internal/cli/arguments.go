@@ -89,7 +89,7 @@ func (a *arguments) topic(t *tool, args []string) []string {
 		return args
 	}
 	if a.command = t.command(args[i]); a.command == nil {
-		a.unknown(t, args[i])
+		a.refuse("%q is no command of %s", args[i], t.name).WithHint("%s -h", t.name)
 	}
 	return slices.Delete(args, i, i+1)
 }

@@ -12,6 +12,7 @@ import (
 	"gitland/internal/land"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
+	"gitland/internal/note"
 )
 
 func landTool() *tool {
@@ -70,7 +71,7 @@ func landChange(ctx context.Context, c *call) error {
 	defer closing(ctx, l)
 	r := land.Request{Selection: selection, Check: c.opts.String("check"), Command: c.opts.String("x"),
 		Force: c.opts.Bool("force-unverified"), Reason: c.opts.String("reason"), DryRun: c.opts.Bool("dry-run"),
-		Step: c.step, Stderr: c.env.Stderr, Environ: c.env.Environ}
+		Step: c.steps(), Stderr: c.env.Stderr, Environ: c.env.Environ}
 	if r.Session, err = l.Dir.FromEnv(c.env.Get); err != nil {
 		return err
 	}
@@ -135,9 +136,26 @@ func (c *call) landWaiting(l *ledger.Ledger) (lease.Waiting, error) {
 	return lease.Waiting{Limit: limit, Tell: c.tellWaiting}, nil
 }
 
-// step tells of one step of a landing.
+// steps tells of each step of a landing. After a lost race, and while it waits,
+// a landing takes the same steps again, and only what is new is told.
+func (c *call) steps() func(step, text string) {
+	last := map[string]string{}
+	return func(step, text string) {
+		if last[step] != text {
+			c.step(step, text)
+		}
+		last[step] = text
+	}
+}
+
 func (c *call) step(step, text string) {
 	c.err.printf("%s %s\n", paint(green, fmt.Sprintf("%-9s", step)), text)
+}
+
+// resultJSON is a result whose record is left out where nothing has landed.
+type resultJSON struct {
+	land.Result
+	Record *note.Record `json:"record,omitempty"`
 }
 
 func (c *call) printResult(r land.Result) error {
@@ -149,7 +167,11 @@ func (c *call) printResult(r land.Result) error {
 		c.note("the local branch stays where it is: %s", r.Local)
 	}
 	if c.opts.Bool("json") {
-		return c.out.json(r)
+		shown := resultJSON{Result: r}
+		if r.Status == land.Landed {
+			shown.Record = &r.Record
+		}
+		return c.out.json(shown)
 	}
 	switch r.Status {
 	case land.Already:

@@ -124,7 +124,10 @@ func (c *call) printEvent(e event.Event) {
 	case event.Break:
 		kind.style = red
 	}
-	c.out.printf("%5d  %s  %s  %s  %s\n", e.Seq, e.Time.Format(timeLayout), kind, who, deed(e))
+	if did := deed(e); did != "" {
+		who += "  " + did
+	}
+	c.out.printf("%5d  %s  %s  %s\n", e.Seq, e.Time.Format(timeLayout), kind, who)
 }
 
 // deed says what an event did, beside its kind.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -38,9 +39,12 @@ func quoteFish(text string) string {
 //
 // would release. Nobody evaluates what goes to a terminal.
 func (inv *invocation) failClosed(code int) {
-	// A misspelt command may be a misspelt acquire.
-	evaluated := inv.in.command == nil ||
-		inv.in.command.evaluated != nil && inv.in.command.evaluated(inv.in)
+	evaluated := false
+	if inv.in.command != nil {
+		evaluated = inv.in.command.evaluated != nil && inv.in.command.evaluated(inv.in)
+	} else { // a misspelt command may be a misspelt acquire
+		evaluated = slices.ContainsFunc(inv.commands, func(c *command) bool { return c.evaluated != nil })
+	}
 	switch {
 	case !evaluated || inv.env.StdoutTTY:
 	case inv.format() == "sh":

@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -17,7 +18,8 @@ import (
 type stream struct {
 	w       io.Writer
 	colour  bool
-	failure error // of the first write that failed
+	mu      sync.Mutex // notes may come from several goroutines
+	failure error      // of the first write that failed
 }
 
 // printf formats and writes. The format is ours; the text in args is cleaned.
@@ -30,6 +32,8 @@ func (s *stream) printf(format string, args ...any) {
 
 // write writes text as it is.
 func (s *stream) write(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.failure == nil {
 		_, s.failure = io.WriteString(s.w, text)
 	}
