@@ -50,7 +50,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // the cause, as with fmt.Errorf.
 func New(class Class, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Class: class, What: err.Error(), Err: errors.Unwrap(err)}
+	e := &Error{Class: class, What: err.Error(), Err: errors.Unwrap(err)}
+	if _, several := err.(interface{ Unwrap() []error }); several {
+		e.Err = err
+	}
+	return e
 }
 
 // WithHint sets the hint and returns e.

@@ -239,6 +239,9 @@ func ParseCommit(data []byte) (CommitData, error) {
 	if c.Committer, ok = next("committer"); !ok {
 		return c, fmt.Errorf("commit: no committer")
 	}
+	if strings.Contains(c.Author+c.Committer, "\n") {
+		return c, fmt.Errorf("commit: an identity of several lines")
+	}
 	c.Extra = headers
 	return c, nil
 }
@@ -270,6 +273,12 @@ type TreeEntry struct {
 // IsTree reports whether the entry is a directory.
 func (e TreeEntry) IsTree() bool { return e.Mode == "40000" }
 
+// wellFormed reports whether the entry can stand in a tree at all.
+func (e TreeEntry) wellFormed() bool {
+	_, err := strconv.ParseUint(e.Mode, 8, 32)
+	return err == nil && e.Name != "" && !strings.ContainsAny(e.Name, "/\x00")
+}
+
 // ParseTree reads a raw tree object.
 func (f Format) ParseTree(data []byte) ([]TreeEntry, error) {
 	var entries []TreeEntry
@@ -282,14 +291,11 @@ func (f Format) ParseTree(data []byte) ([]TreeEntry, error) {
 		if !ok || len(rest) < f.Size() {
 			return nil, fmt.Errorf("tree: entry %d is cut short", len(entries))
 		}
-		if _, err := strconv.ParseUint(string(mode), 8, 32); err != nil {
-			return nil, fmt.Errorf("tree: entry %d: mode %q", len(entries), clip(string(mode)))
+		e := TreeEntry{Mode: string(mode), Name: string(name), OID: OID(hex.EncodeToString(rest[:f.Size()]))}
+		if !e.wellFormed() {
+			return nil, fmt.Errorf("tree: entry %d, %q of mode %q", len(entries), clip(e.Name), clip(e.Mode))
 		}
-		entries = append(entries, TreeEntry{
-			Mode: string(mode),
-			Name: string(name),
-			OID:  OID(hex.EncodeToString(rest[:f.Size()])),
-		})
+		entries = append(entries, e)
 		data = rest[f.Size():]
 	}
 	return entries, nil
@@ -300,9 +306,15 @@ func (f Format) ParseTree(data []byte) ([]TreeEntry, error) {
 func EncodeTree(entries []TreeEntry) ([]byte, error) {
 	var b bytes.Buffer
 	for _, e := range entries {
+		if !e.wellFormed() {
+			return nil, fmt.Errorf("tree: entry %q of mode %q", clip(e.Name), clip(e.Mode))
+		}
+		if _, err := ParseOID(string(e.OID)); err != nil {
+			return nil, fmt.Errorf("tree: entry %q: %w", clip(e.Name), err)
+		}
 		raw, err := hex.DecodeString(string(e.OID))
 		if err != nil {
-			return nil, fmt.Errorf("tree: entry %q: %w", e.Name, err)
+			return nil, fmt.Errorf("tree: entry %q: %w", clip(e.Name), err)
 		}
 		fmt.Fprintf(&b, "%s %s\x00", e.Mode, e.Name)
 		b.Write(raw)
