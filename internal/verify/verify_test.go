@@ -3,7 +3,6 @@ package verify_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -209,13 +208,4 @@ func TestLongCommand(t *testing.T) {
 	if got.Command != command {
 		t.Error("the command was changed")
 	}
-}
-
-// notices is what was told of worktrees.
-func (c *clone) notices(worktrees []string) []string {
-	var notices []string
-	for _, w := range worktrees {
-		notices = append(notices, fmt.Sprintf("the check default runs in %s", w))
-	}
-	return notices
 }
