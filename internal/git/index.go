@@ -30,10 +30,11 @@ func (c Change) Deleted() bool { return c.NewMode == "000000" }
 func (c Change) IsSubmodule() bool { return c.NewMode == "160000" }
 
 // DiffIndex lists the paths in which the index differs from a tree, within the
-// pathspecs, which are relative to the top; none means everywhere.
+// pathspecs, which are relative to the top; none means everywhere. An entry
+// that is only meant to be added ("git add -N") has no content yet, and is none.
 func (r *Repo) DiffIndex(ctx context.Context, tree object.OID, within []string) ([]Change, error) {
 	return r.rawDiff(ctx, command{reading: true, dir: r.Top, args: []string{"diff-index", "--cached", "-z", "--raw",
-		"--no-renames", "--full-index", "--ignore-submodules=none", string(tree)}}, within...)
+		"--no-renames", "--full-index", "--ignore-submodules=none", "--ita-invisible-in-index", string(tree)}}, within...)
 }
 
 // Modified lists the tracked paths, relative to the top, whose file differs
@@ -222,9 +223,24 @@ func (t *TempIndex) Add(ctx context.Context, paths ...string) error {
 	return t.add(ctx, "", paths)
 }
 
-// AddFromTop is Add with pathspecs that are relative to the top.
+// AddFromTop is Add with pathspecs that are relative to the top, of which only
+// some need to match: they come from configuration, and name what there may be.
 func (t *TempIndex) AddFromTop(ctx context.Context, paths ...string) error {
-	return t.add(ctx, t.repo.Top, paths)
+	err := t.add(ctx, t.repo.Top, paths)
+	if !errors.Is(err, ErrNoMatch) {
+		return err
+	}
+	// Git has added nothing at all because of the one that does not match.
+	none := err
+	for _, path := range paths {
+		switch err := t.add(ctx, t.repo.Top, []string{path}); {
+		case err == nil:
+			none = nil
+		case !errors.Is(err, ErrNoMatch):
+			return err
+		}
+	}
+	return none
 }
 
 func (t *TempIndex) add(ctx context.Context, dir string, paths []string) error {

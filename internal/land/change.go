@@ -184,11 +184,7 @@ func (c *change) takeStaged(ctx context.Context, repo *git.Repo, within []string
 		return err
 	}
 	if len(within) == 0 {
-		if c.tree, err = repo.WriteTree(ctx); err != nil {
-			return err
-		}
-		// An intent-to-add entry is in the index and not in the tree.
-		c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree)
+		c.tree, err = repo.WriteTree(ctx)
 		return err
 	}
 	index, err := repo.TempIndex(ctx, id)

@@ -162,7 +162,10 @@ func (p *plan) planCommits(ctx context.Context, l *ledger.Ledger) error {
 		p.tree, p.already = p.baseTree, p.change.head
 		return nil
 	}
-	if first := p.stack[0]; p.view.Base == "" || slices.Contains(first.Parents, p.view.Base) {
+	// Only a child of the base can lead up to HEAD. It need not be the first
+	// commit: a branch that is merged here may have forked earlier.
+	onBase := func(c git.RevListEntry) bool { return slices.Contains(c.Parents, p.view.Base) }
+	if p.view.Base == "" || slices.ContainsFunc(p.stack, onBase) {
 		contains, err := p.onBase(ctx, l)
 		if err != nil {
 			return err
