@@ -132,8 +132,9 @@ func wantsNext(arg string, lookup func(string) cli.Flag) bool {
 		return len(long) > 1 && !strings.Contains(long, "=") && takesValue(lookup(long))
 	}
 	for i, c := range arg[1:] {
-		if takesValue(lookup(string(c))) {
-			return i+2 == len(arg)
+		flag := lookup(string(c))
+		if flag == nil || takesValue(flag) {
+			return flag != nil && i+2 == len(arg)
 		}
 	}
 	return false

@@ -34,7 +34,7 @@ git lease run --conflict-exit-code 0 nightly -- ./nightly.sh`,
 }
 
 func runLease(ctx context.Context, c *call) error {
-	if err := first(checkNames(c.in.operands, 1, "git lease run"), c.checkCommand()); err != nil {
+	if err := c.checkCommand(); err != nil {
 		return err
 	}
 	waiting, err := c.waiting()
@@ -71,10 +71,14 @@ func runLease(ctx context.Context, c *call) error {
 }
 
 func (c *call) checkCommand() error {
-	if len(c.in.rest) > 0 && c.in.rest[0] != "" {
-		return nil
+	switch {
+	case len(c.in.operands) > 1 && !c.in.cut:
+		return fault.New(fault.Usage, "the command to run goes behind --").
+			WithHint("%s", fault.Command(append([]string{"git", "lease", "run", "--"}, c.in.operands...)...))
+	case len(c.in.rest) == 0 || c.in.rest[0] == "":
+		return fault.New(fault.Usage, "there is no command to run").WithHint("git lease run [NAME] -- COMMAND...")
 	}
-	return fault.New(fault.Usage, "there is no command to run").WithHint("git lease run [NAME] -- COMMAND...")
+	return checkNames(c.in.operands, 1, "git lease run")
 }
 
 // one is the only name, "" when there is none.

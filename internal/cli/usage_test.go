@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A usageCase is a command line that is refused, what is said of it, and a part
+// of the hint.
+type usageCase struct {
+	args       []string
+	says, hint string
+}
+
+const someOID = "0123456789012345678901234567890123456789"
+
+func landUsage() []usageCase {
+	return []usageCase{
+		{[]string{"main"}, `"main" is no command of git land, and what it works on goes elsewhere`, "git land -m NOTE -- main "},
+		{[]string{"-m", "x", "main"}, `"main" is no command of git land, and what it works on goes elsewhere`, "git land -m NOTE -- main "},
+		{[]string{"a file"}, `"a file" is no command of git land, and what it works on goes elsewhere`, "git land -m NOTE -- 'a file' "},
+		{[]string{"status", "main"}, `git land status does not understand "main"`, "git land status -- main"},
+		{[]string{"verify", "-x", "true", "main"}, `git land verify does not understand "main"`, "git land verify -- main"},
+		{[]string{"log", "main"}, `git land log does not understand "main"`, "git land log -h"},
+		{[]string{"log", "--", "main"}, `git land log does not understand "main"`, "git land log -h"},
+		{[]string{"--bogus"}, "git land has no option --bogus", "git land -h"},
+		{[]string{"--wait"}, "git land has no option --wait", "git land -h"},
+		{[]string{"--onto", "a..b"}, `invalid value "a..b" for option --onto: not the name of a branch`, "git land -h"},
+		{[]string{"--unit", ""}, "option --unit has an empty value", "git land -h"},
+		{[]string{"-x", ""}, "option -x has an empty value", "git land -h"},
+		{[]string{"--timeout", "soon"}, `invalid value "soon" for option --timeout: not a duration such as 90s or 10m`, "git land -h"},
+		{[]string{"--timeout=-1s"}, `invalid value "-1s" for option --timeout: not a duration such as 90s or 10m`, "git land -h"},
+		{[]string{"--no-wait", "--timeout", "1s"}, "options --no-wait and --timeout exclude each other", "git land -h"},
+		{[]string{"--check", "lint"}, "option --check means nothing without -x", "git land -h"},
+		{[]string{"--reason", "x"}, "option --reason means nothing without --force-unverified", "git land -h"},
+		{[]string{"--force-unverified"}, "landing unverified is on the record, and needs a reason", "--reason"},
+		{[]string{"--force-unverified", "--reason", " \t"}, "landing unverified is on the record, and needs a reason", "--reason"},
+		{[]string{"-m", "x", "--"}, "no path follows --", "leave -- out"},
+		{[]string{"-m", "x", "--", "a", ""}, "a path is empty", "use ."},
+		{[]string{"verify"}, "a verification comes from -x COMMAND or from --record VERDICT, and from one of them", "git land verify -h"},
+		{[]string{"verify", "-x", "true", "--record", "pass"}, "a verification comes from -x COMMAND or from --record VERDICT, and from one of them", "git land verify -h"},
+		{[]string{"verify", "--record", "maybe"}, `invalid value "maybe" for option --record: not one of pass, fail`, "git land verify -h"},
+		{[]string{"verify", "--record", "pass"}, "a verdict from elsewhere needs the name of its check", "--check"},
+		{[]string{"verify", "-x", "true", "--tree", someOID}, "option --tree means nothing without --record", "git land verify -h"},
+		{[]string{"verify", "--record", "pass", "--check", "ci", "--tree", "HEAD"}, `invalid value "HEAD" for option --tree: not a full object id`, "git land verify -h"},
+		{[]string{"verify", "--record", "pass", "--check", "ci", "--tree", someOID, "--", "a"}, "--tree names the whole tree: paths choose nothing from it", "git land verify -h"},
+		{[]string{"log", "-n", "0"}, `invalid value "0" for option -n: not a number from 1 to 1073741824`, "git land log -h"},
+		{[]string{"log", "-nx"}, `invalid value "x" for option -n: not a number from 1 to 1073741824`, "git land log -h"},
+	}
+}
+
+func leaseUsage() []usageCase {
+	return []usageCase{
+		{[]string{"main"}, `"main" is no command of git lease`, "one of: acquire, release, run, show, log, break, adopt "},
+		{[]string{"help", "main"}, `"main" is no command of git lease`, "git lease -h"},
+		{[]string{"--bogus", "show"}, "git lease show has no option --bogus", "git lease show -h"},
+		{[]string{"show", "--format=json"}, "git lease show has no option --format", "git lease show -h"},
+		{[]string{"show", "-json"}, "git lease show has no option -j", "git lease show -h"},
+		{[]string{"show", "--json=yes"}, "option --json takes no value", "git lease show -h"},
+		{[]string{"show", "a", ""}, "the lease's name is empty", "leave it out"},
+		{[]string{"log", "a", "b"}, `git lease log takes one lease's name, and "b" is one more`, "git lease log -h"},
+		{[]string{"log", "a", "--", "b"}, `git lease log takes one lease's name, and "b" is one more`, "git lease log -h"},
+		{[]string{"release", "--remote="}, "option --remote has an empty value", "git lease release -h"},
+		{[]string{"acquire", "--wait=5s"}, "option --wait takes no value", "git lease acquire -h"},
+		{[]string{"acquire", "--timeout", "5s"}, "option --timeout means nothing without --wait", "git lease acquire -h"},
+		{[]string{"acquire", "--json", "--format=sh"}, "options --json and --format exclude each other", "git lease acquire -h"},
+		{[]string{"acquire", "-m", "--", "a"}, "option --message needs a value", "git lease acquire -h"},
+		{[]string{"run", "--timeout=5s", "--", "true"}, "option --timeout means nothing without --wait", "git lease run -h"},
+		{[]string{"run", "--json", "--", "true"}, "git lease run has no option --json", "git lease run -h"},
+		{[]string{"run"}, "there is no command to run", "git lease run [NAME] -- COMMAND..."},
+		{[]string{"run", "a", "--"}, "there is no command to run", "git lease run [NAME] -- COMMAND..."},
+		{[]string{"run", "--", ""}, "there is no command to run", "git lease run [NAME] -- COMMAND..."},
+		{[]string{"run", "make", "test"}, "the command to run goes behind --", "git lease run -- make test"},
+		{[]string{"run", "a", "b", "--", "true"}, `git lease run takes one lease's name, and "b" is one more`, "git lease run -h"},
+		{[]string{"run", "--conflict-exit-code", "256", "--", "a"}, `invalid value "256" for option --conflict-exit-code: not a number from 0 to 255`, "git lease run -h"},
+		{[]string{"break"}, "breaking a lease needs the holder's operation, and a reason", "git lease show "},
+		{[]string{"break", "--operation", "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, "breaking a lease needs the holder's operation, and a reason", "git lease show "},
+		{[]string{"break", "--operation", "01ARZ3"}, `invalid value "01ARZ3" for option --operation: not the full id of an operation, which has 26 letters and digits`, "git lease break -h"},
+		{[]string{"break", "--format=sh"}, "option --format means nothing without --acquire", "git lease break -h"},
+		{[]string{"adopt", "--reason", "x"}, "option --reason means nothing without --over", "git lease adopt -h"},
+		{[]string{"adopt", "--over", "52f0"}, `invalid value "52f0" for option --over: not a full object id`, "git lease adopt -h"},
+	}
+}
+
+// Usage errors are found before anything is looked at: there is no repository
+// here. They end with 129, on standard error alone, with a hint.
+func TestUsageErrors(t *testing.T) {
+	t.Parallel()
+	for _, c := range landUsage() {
+		c.check(t, GitLand)
+	}
+	for _, c := range leaseUsage() {
+		c.check(t, GitLease)
+	}
+}
+
+func (c usageCase) check(t *testing.T, tool func(context.Context, []string, Env) int) {
+	t.Helper()
+	code, stdout, stderr := nowhere(t, tool, c.args...)
+	said, hint, _ := strings.Cut(stderr, "\n")
+	name, says, _ := strings.Cut(said, ": ")
+	if code != 129 || says != c.says || !strings.HasPrefix(hint, "hint: ") || !strings.Contains(hint, c.hint) {
+		t.Errorf("%s %q: exit %d\n%s", name, c.args, code, stderr)
+	}
+	if stdout != "" && !strings.HasPrefix(stdout, "(exit 129)") && !slices.Contains(c.args, "--json") {
+		t.Errorf("%s %q printed %q", name, c.args, stdout)
+	}
+	if !slices.Contains(c.args, "--json") && !slices.Contains(c.args, "--") {
+		_, stdout, _ = nowhere(t, tool, append(c.args, "--json")...)
+		var told struct {
+			Error struct{ Code, Message, Hint string }
+		}
+		err := json.Unmarshal([]byte(stdout), &told)
+		if c.args[0] != "run" && (err != nil || told.Error.Code != "usage" || told.Error.Message == "" || told.Error.Hint == "") {
+			t.Errorf("%s %q --json printed %s", name, c.args, stdout)
+		}
+	}
+}
+
+// nowhere runs a tool with arguments that must not need a repository.
+func nowhere(t *testing.T, tool func(context.Context, []string, Env) int, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = tool(t.Context(), args, Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		Dir: "/nowhere", Now: time.Now})
+	return code, out.String(), errs.String()
+}
