@@ -38,16 +38,13 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, r Request) error {
 		}
 		j, err := loadJournal(l.Dir, u.Operation)
 		if errors.Is(err, fs.ErrNotExist) { // it ended between the look and the lock
-			witness.Close()
+			if err := witness.Remove(); err != nil {
+				return err
+			}
 			continue
 		}
-		if err == nil && j.Remote != l.Remote {
-			witness.Close()
-			return fault.New(fault.Held, "operation %s landed to %s and did not end", u.Operation, j.Remote).
-				WithHint("%s   (it concludes that one first)", fault.Command("git", "land", "--remote", j.Remote))
-		}
 		if err == nil {
-			err = conclude(ctx, l, j, r)
+			err = concludeAt(ctx, l, j, r)
 		}
 		if err != nil {
 			witness.Close()
@@ -61,6 +58,21 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, r Request) error {
 		}
 	}
 	return nil
+}
+
+// concludeAt ends one dead landing at the authority to which it was made, which
+// need not be the one that the user lands to now.
+func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, r Request) error {
+	if j.Remote != l.Remote {
+		other, err := ledger.Open(l.Repo, ledger.Options{Remote: j.Remote, Now: l.Now, Notice: l.Notice})
+		if err != nil {
+			return fmt.Errorf("operation %s was landing to %s and did not end: %w", j.Operation, j.Remote, err)
+		}
+		l = other
+	}
+	err := conclude(ctx, l, j, r)
+	l.Repo.Reread()
+	return err
 }
 
 // conclude ends one dead landing. After it returns nil nothing of the operation
@@ -88,8 +100,17 @@ func conclude(ctx context.Context, l *ledger.Ledger, j journal, r Request) error
 	if err != nil {
 		return err
 	}
-	if err := complete(ctx, l, want, v, *a); err != nil {
+	if v, err = completeRecord(ctx, l, want, v, *a); err != nil {
 		return err
+	}
+	in, err := isIn(ctx, l, a.Commit, v.Base)
+	if err != nil {
+		return err
+	}
+	if !in { // nothing of it is left to be done, and it must not be in the way for ever
+		l.Notice("operation %s had died after it landed %s on %s; that branch was rewritten since, and does not have it any more",
+			j.Operation, a.Commit.Short(), j.Branch.Branch())
+		return nil
 	}
 	l.Notice("operation %s had died after it landed %s on %s; finished it", j.Operation, a.Commit.Short(), j.Branch.Branch())
 	c, err := j.change(ctx, l.Repo)
@@ -105,7 +126,35 @@ func conclude(ctx context.Context, l *ledger.Ledger, j journal, r Request) error
 	if hint != "" {
 		l.Notice("the local branch was left where it is: %s; hint: %s", outcome, hint)
 	}
-	return l.Flush(ctx, "land: "+j.Unit, moves...)
+	return errors.Join(l.Flush(ctx, "land: "+j.Unit, moves...), bringOthers(ctx, l, j.Branch, *a))
+}
+
+// bringOthers takes the other worktrees that have the target checked out along,
+// where the landing has moved their HEAD and died before it came to their files.
+func bringOthers(ctx context.Context, l *ledger.Ledger, branch object.Ref, a attempt) error {
+	if !l.IsLocal() {
+		return nil
+	}
+	_, others, err := otherWorktrees(ctx, l.Repo, branch)
+	if err != nil {
+		return err
+	}
+	from := l.Repo.Format.EmptyTree()
+	if base := a.base(branch); base != "" {
+		commit, err := l.Repo.Commit(ctx, base)
+		if err != nil {
+			return err
+		}
+		from = commit.Tree
+	}
+	for _, w := range others {
+		w.Refresh(ctx)
+		// One that has followed already stays as it is.
+		if err := w.MoveWorkTree(ctx, from, a.Tree, false); err != nil {
+			l.Notice("the worktree %s could not follow: %v", w.Top, err)
+		}
+	}
+	return nil
 }
 
 // repeat sends the last push of a landing again, with the very same objects, as
@@ -160,13 +209,17 @@ func outrun(ctx context.Context, l *ledger.Ledger, want ledger.Want, j journal, 
 		act := event.Event{Kind: event.Void, By: by}
 		own := lease.Owns(root, v.Tip)
 		half, err := halfLanded(ctx, l, v, j, fate)
+		if err == nil && half != nil {
+			act, err = relanding(ctx, l, v, *half)
+		}
 		switch {
 		case err != nil:
 			return err
-		case half != nil && (own || v.Hold() == nil):
-			if act, err = relanding(ctx, l, v, *half); err != nil {
-				return err
-			}
+		case half != nil && v.Hold() != nil && v.Hold().Operation != act.By.Operation:
+			return fault.New(fault.Held, "%s of operation %s is on %s, but its event is not on the chain, and the lease %s is held by %s",
+				half.Commit.Short(), j.Operation, v.Branch.Branch(), v.Name, lease.Describe(*v.Hold(), l.Now())).
+				WithHint("run git land again when the lease is free: it adds the event first")
+		case half != nil:
 			arrived = half
 		case v.Hold() != nil && !own && j.Brought && fate.Pending:
 			return fault.New(fault.Held, "the push of operation %s may still arrive, and the lease %s is held by %s",
@@ -193,15 +246,35 @@ func outrun(ctx context.Context, l *ledger.Ledger, want ledger.Want, j journal, 
 }
 
 // halfLanded is the last attempt if its commit is on the branch although the
-// chain has not moved.
+// chain has no event for it: the server died between the two refs. Others may
+// have landed on top of it since. What came to the branch by a landing of
+// somebody else, who had the same commits, has that landing's event.
 func halfLanded(ctx context.Context, l *ledger.Ledger, v ledger.View, j journal, fate ledger.Fate) (*attempt, error) {
-	if !fate.Pending || len(j.Attempts) == 0 {
+	if len(j.Attempts) == 0 || landed(fate) {
 		return nil, nil
 	}
 	last := j.Attempts[len(j.Attempts)-1]
+	if v.Base == last.base(v.Branch) {
+		return nil, nil
+	}
 	in, err := isIn(ctx, l, last.Commit, v.Base)
 	if err != nil || !in {
 		return nil, err
+	}
+	for _, e := range fate.Others {
+		if e.Kind != event.Land || e.By.Land.Branch != v.Branch {
+			continue
+		}
+		if in, err = isIn(ctx, l, last.Commit, e.By.Land.Commit); err != nil {
+			return nil, err
+		}
+		if !in {
+			continue
+		}
+		if in, err = isIn(ctx, l, last.Commit, e.By.Land.Base); err != nil || !in {
+			return nil, err
+		}
+		break
 	}
 	return &last, nil
 }
@@ -222,44 +295,54 @@ var errSettled = errors.New("settled")
 // a server that died between two refs, or that hides one of them, can have left
 // the record out.
 func complete(ctx context.Context, l *ledger.Ledger, want ledger.Want, v ledger.View, a attempt) error {
-	for try := range maxRepeats {
-		has, err := hasRecord(ctx, l, v, a)
-		if err != nil {
-			return err
-		}
-		if has {
-			break
-		}
-		notes, err := l.AppendNotes(ctx, v.Records, "landing "+a.Commit.Short()+" (completed)", []ledger.NoteLine{{On: a.Commit, Text: a.Record}})
-		if err != nil {
-			return err
-		}
-		if err := l.Repo.Write(ctx, notes.Objects...); err != nil {
-			return err
-		}
-		records, err := l.RecordsRef(v.Name)
-		if err != nil {
-			return err
-		}
-		out, err := l.Publish(ctx, ledger.Publication{Message: "land: complete a record",
-			Moves: []git.Move{{Ref: records, New: notes.Tip, Old: git.Was(v.Records)}}})
-		if err != nil {
-			return err
-		}
-		if !out.Done && try == maxRepeats-1 {
-			return &openError{fault.New(fault.Unreachable, "%s landed, but its record could not be written: %w", a.Commit.Short(), out.Said).
-				WithHint("run git land again: it completes the record first")}
-		}
-		if v, err = l.Fetch(ctx, want); err != nil {
-			return err
-		}
+	v, err := completeRecord(ctx, l, want, v, a)
+	if err != nil {
+		// Its journal stays, and with it the way to complete it later.
+		return &openError{fault.New(fault.Unreachable, "%s landed, but it is not known whether its record is there: %w", a.Commit.Short(), err).
+			WithHint("run git land again: it completes the record first")}
 	}
 	in, err := isIn(ctx, l, a.Commit, v.Base)
 	if err == nil && !in {
-		err = &openError{fault.New(fault.Unreachable, "the chain and the record say that %s landed on %s, but the branch does not have it", a.Commit.Short(), v.Branch.Branch()).
+		err = fmt.Errorf("the chain and the record say that %s landed on %s, but the branch does not have it", a.Commit.Short(), v.Branch.Branch())
+	}
+	if err != nil {
+		return &openError{fault.New(fault.Unreachable, "%w", err).
 			WithHint("%s", fault.Command("git", "ls-remote", l.Remote, string(v.Branch)))}
 	}
-	return err
+	return nil
+}
+
+// completeRecord writes the record where it is missing, and returns what was
+// last seen of the authority.
+func completeRecord(ctx context.Context, l *ledger.Ledger, want ledger.Want, v ledger.View, a attempt) (ledger.View, error) {
+	var said error
+	for range maxRepeats {
+		has, err := hasRecord(ctx, l, v, a)
+		if err != nil || has {
+			return v, err
+		}
+		notes, err := l.AppendNotes(ctx, v.Records, "landing "+a.Commit.Short()+" (completed)", []ledger.NoteLine{{On: a.Commit, Text: a.Record}})
+		if err != nil {
+			return v, err
+		}
+		if err := l.Repo.Write(ctx, notes.Objects...); err != nil {
+			return v, err
+		}
+		records, err := l.RecordsRef(v.Name)
+		if err != nil {
+			return v, err
+		}
+		out, err := l.Publish(ctx, ledger.Publication{Message: "land: complete a record",
+			Moves: []git.Move{{Ref: records, New: notes.Tip, Old: git.Was(v.Records)}}})
+		if err != nil || out.Done {
+			return v, err
+		}
+		said = out.Said
+		if v, err = l.Fetch(ctx, want); err != nil {
+			return v, err
+		}
+	}
+	return v, fault.New(fault.Unreachable, "%s refused the record: %w", l.Remote, said)
 }
 
 func isIn(ctx context.Context, l *ledger.Ledger, commit, tip object.OID) (bool, error) {

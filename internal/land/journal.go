@@ -75,6 +75,16 @@ func (a attempt) moves() []git.Move {
 	return moves
 }
 
+// base is where the attempt expects the branch to be; empty for none.
+func (a attempt) base(branch object.Ref) object.OID {
+	for _, m := range a.Moves {
+		if m.Ref == branch {
+			return m.Old
+		}
+	}
+	return ""
+}
+
 func (j journal) attempts() []ledger.Attempt {
 	var list []ledger.Attempt
 	for _, a := range j.Attempts {

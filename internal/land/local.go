@@ -70,8 +70,17 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 }
 
 // moveFiles takes index and files from HEAD with the change to what landed.
+// What was staged is in the index already. It is not put there once more: by
+// now the user may have staged something else.
 func (s *follower) moveFiles(ctx context.Context) error {
 	repo := s.l.Repo
+	if s.change.kind == fromStaged {
+		if s.tree == s.change.tree {
+			return nil
+		}
+		repo.Refresh(ctx)
+		return repo.MoveWorkTree(ctx, s.change.tree, s.tree, false)
+	}
 	if s.tree == s.change.tree {
 		return repo.SetIndex(ctx, newEntries(s.change.diff))
 	}
@@ -123,26 +132,43 @@ func (m *motion) around(ctx context.Context, b built) ([]*git.Repo, error) {
 			return nil, refuse(m.l.Repo.Top, err)
 		}
 	}
-	all, err := m.l.Repo.Worktrees(ctx)
+	where, others, err := otherWorktrees(ctx, m.l.Repo, b.plan.view.Branch)
 	if err != nil {
+		if where != "" {
+			err = refuse(where, err)
+		}
 		return nil, err
 	}
-	var others []*git.Repo
-	for _, w := range all {
-		if w.Bare || w.Branch != b.plan.view.Branch || w.Path == m.l.Repo.Top {
-			continue
-		}
-		other, err := m.l.Repo.In(ctx, w.Path)
-		if err != nil {
-			return nil, refuse(w.Path, err)
-		}
+	for _, other := range others {
 		other.Refresh(ctx)
 		if err := other.MoveWorkTree(ctx, b.plan.baseTree, b.plan.tree, true); err != nil {
-			return nil, refuse(w.Path, err)
+			return nil, refuse(other.Top, err)
 		}
-		others = append(others, other)
 	}
 	return others, nil
+}
+
+// otherWorktrees are those besides repo's that have the branch checked out.
+// where is the one that the error is about, if it is about one.
+func otherWorktrees(ctx context.Context, repo *git.Repo, branch object.Ref) (where string, others []*git.Repo, err error) {
+	all, err := repo.Worktrees(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, w := range all {
+		if w.Bare || w.Gone || w.Branch != branch {
+			continue
+		}
+		other, err := repo.In(ctx, w.Path)
+		if err != nil {
+			return w.Path, nil, err
+		}
+		// Not by its path: core.worktree can put a work tree anywhere.
+		if other.GitDir != repo.GitDir {
+			others = append(others, other)
+		}
+	}
+	return "", others, nil
 }
 
 func (m *motion) follower(b built) *follower {

@@ -26,8 +26,11 @@ type motion struct {
 	r       Request
 	witness *session.Witness
 	journal journal
-	written bool        // the journal is on disk
-	want    ledger.Want // what r.Want has come to mean
+	written bool         // the journal is on disk
+	want    ledger.Want  // what r.Want has come to mean
+	beside  chan fetched // the fetch that runs beside the first push, until it is used
+	stop    func()       // ends that fetch
+	next    *ledger.View // fetched by the way, to plan on
 	change  change
 	text    string // the commit message, or the record's note
 	brought session.Session
@@ -64,9 +67,9 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 		return Result{}, err
 	}
 	defer m.close()
-	view, err := m.look(ctx)
+	view, guess, err := m.look(ctx)
 	if err == nil {
-		err = m.run(ctx, view)
+		err = m.run(ctx, view, guess)
 	}
 	if err != nil {
 		return m.result, errors.Join(err, m.giveUp(ctx, err))
@@ -95,8 +98,15 @@ func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
 	return m, err
 }
 
-// close lets go of the witness; of a finished operation it removes it.
+// close ends a fetch that nobody waited for, and lets go of the witness; of a
+// finished operation it removes it.
 func (m *motion) close() {
+	if m.stop != nil {
+		m.stop()
+	}
+	if m.beside != nil {
+		m.await()
+	}
 	switch {
 	case m.witness == nil:
 	case m.written:
@@ -106,29 +116,67 @@ func (m *motion) close() {
 	}
 }
 
+// A fetched is the outcome of a fetch that ran beside something else.
+type fetched struct {
+	view ledger.View
+	err  error
+}
+
 // look reads the worktree and the authority side by side: neither needs the
-// other, and both take their time.
-func (m *motion) look(ctx context.Context) (ledger.View, error) {
+// other, and both take their time. Where the mirror is fresh it does not wait
+// for the authority, and reports a guess: the first push may be planned from
+// the mirror, while the fetch brings what is needed if the guess was wrong.
+func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err error) {
+	m.beside = make(chan fetched, 1)
+	besideCtx, stop := context.WithCancel(ctx)
+	m.stop = stop
+	go func(answer chan<- fetched) {
+		v, err := m.l.Fetch(besideCtx, m.r.Want)
+		answer <- fetched{v, err}
+	}(m.beside)
 	var wg sync.WaitGroup
-	var changeErr, identErr error
-	wg.Go(func() {
-		m.change, changeErr = readChange(ctx, m.l.Repo, m.r.Paths, m.journal.Operation.String())
-	})
+	var identErr error
 	wg.Go(func() { _, identErr = m.l.Repo.Ident() })
 	wg.Go(func() { m.l.Repo.Author() }) // an error comes again when it is used
-	view, err := m.l.Fetch(ctx, m.r.Want)
+	var changeErr error
+	m.change, changeErr = readChange(ctx, m.l.Repo, m.r.Paths, m.journal.Operation.String())
 	wg.Wait()
+	if changeErr == nil && identErr == nil && !m.r.DryRun {
+		view, guess = m.l.Mirror(ctx, m.r.Want)
+	}
+	if !guess {
+		view, err = m.await()
+	}
 	if err := cmp(changeErr, identErr, err); err != nil {
-		return view, err
+		return view, false, err
 	}
 	if m.change.kind != fromCommits && m.text == "" && len(m.change.diff) > 0 && !m.r.DryRun {
-		return view, fault.New(fault.Usage, "a commit needs a message").WithHint("add -m 'what the change does'")
+		return view, false, fault.New(fault.Usage, "a commit needs a message").WithHint("add -m 'what the change does'")
 	}
 	m.want = ledger.Want{Name: view.Name, Branch: view.Branch}
 	j := &m.journal
 	j.Lease, j.Branch, j.Unit = view.Name, view.Branch, m.unit(view)
 	j.Kind, j.Local, j.Head, j.HeadTree, j.Tree = m.change.kind, m.change.branch, m.change.head, m.change.headTree, m.change.tree
-	return view, nil
+	return view, guess, nil
+}
+
+// await waits for the fetch that runs beside, once; after that it fetches.
+func (m *motion) await() (ledger.View, error) {
+	f := <-m.beside
+	m.beside = nil
+	return f.view, f.err
+}
+
+// fetch is the state to plan on next.
+func (m *motion) fetch(ctx context.Context) (ledger.View, error) {
+	if v := m.next; v != nil {
+		m.next = nil
+		return *v, nil
+	}
+	if m.beside != nil {
+		return m.await()
+	}
+	return m.l.Fetch(ctx, m.want)
 }
 
 func cmp(errs ...error) error {
@@ -156,53 +204,80 @@ func chooseUnit(s Selection, branch, target object.Ref, id ulid.ULID) string {
 	return id.String()
 }
 
+// guess tries to land from the mirror, and reports whether that ended the
+// motion. Whatever keeps it from pushing may be the mirror's age, so it only
+// means that the authority has to be waited for.
+func (m *motion) guess(ctx context.Context, v ledger.View) (done bool, err error) {
+	if m.brokenBefore(ctx, v) != nil || v.Hold() != nil && !m.holds(v) {
+		return false, nil
+	}
+	p, err := makePlan(ctx, m.l, v, m.change)
+	if err != nil || p.already != "" {
+		return false, nil
+	}
+	gate, err := judge(ctx, m.l, p, m.wanted())
+	if err != nil || !gate.judgement.Pass && !m.r.Force {
+		return false, nil
+	}
+	m.describe(p)
+	m.tellGate(p, gate)
+	done, err = m.push(ctx, p, gate)
+	m.heldWay = false // the mirror was old, which is no lost race
+	return done, err
+}
+
 // run plans on what was fetched and acts, again after each lost race, until the
 // change has landed or cannot.
-func (m *motion) run(ctx context.Context, v ledger.View) error {
-	for first := true; ; first = false {
+func (m *motion) run(ctx context.Context, v ledger.View, guess bool) error {
+	if guess {
+		if done, err := m.guess(ctx, v); done || err != nil {
+			return err
+		}
+	}
+	for first := !guess; ; first = false {
 		if !first {
 			var err error
-			if v, err = m.l.Fetch(ctx, m.want); err != nil {
+			if v, err = m.fetch(ctx); err != nil {
 				return err
 			}
 		}
-		if v.Problem != nil {
-			return v.Problem
-		}
-		if err := m.brokenBefore(ctx, v); err != nil {
-			return err
-		}
-		p, err := makePlan(ctx, m.l, v, m.change)
-		if err != nil {
-			return err
-		}
-		m.describe(p)
-		if p.already != "" {
-			m.result.Status, m.result.Commit = Already, p.already
-			return nil
-		}
-		gate, again, err := m.gate(ctx, p)
-		if err != nil {
-			return err
-		}
-		if again {
-			continue
-		}
-		if m.r.DryRun {
-			m.result.Status = Planned
-			return nil
-		}
-		if again, err = m.enter(ctx, v); err != nil {
-			return err
-		}
-		if again {
-			continue
-		}
-		done, err := m.push(ctx, p, gate)
+		done, err := m.attempt(ctx, v)
 		if done || err != nil {
 			return err
 		}
 	}
+}
+
+// attempt does on one fetched state what can be done on it. It reports false
+// when the state has to be fetched anew.
+func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err error) {
+	if v.Problem != nil {
+		return false, v.Problem
+	}
+	if err := m.brokenBefore(ctx, v); err != nil {
+		return false, err
+	}
+	p, err := makePlan(ctx, m.l, v, m.change)
+	if err != nil {
+		return false, err
+	}
+	m.describe(p)
+	if p.already != "" {
+		m.result.Status, m.result.Commit = Already, p.already
+		return true, nil
+	}
+	gate, again, err := m.gate(ctx, p)
+	if err != nil || again {
+		return false, err
+	}
+	if m.r.DryRun {
+		m.result.Status = Planned
+		return true, nil
+	}
+	if again, err = m.enter(ctx, v); err != nil || again {
+		return false, err
+	}
+	return m.push(ctx, p, gate)
 }
 
 func (m *motion) describe(p plan) {
@@ -214,17 +289,13 @@ func (m *motion) describe(p plan) {
 // gate decides whether p may land. again means that a check has run, or that
 // the lease was taken for one, and that the plan has to be made anew.
 func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
-	var want *note.Want
-	if m.r.Command != "" {
-		want = &note.Want{Check: nonEmpty(m.r.Check, DefaultCheck), Command: m.r.Command}
-	}
+	want := m.wanted()
 	v, err := judge(ctx, m.l, p, want)
 	switch {
 	case err != nil:
 		return v, false, err
 	case v.judgement.Pass:
-		last := v.judgement.Passing[len(v.judgement.Passing)-1]
-		m.step("verified", fmt.Sprintf("tree %s by %s", p.tree.Short(), last.Check))
+		m.tellGate(p, v)
 		return v, false, nil
 	case want != nil && !m.r.DryRun && !m.r.Force:
 		// A check must not be everybody's stop: it runs without the lease
@@ -237,10 +308,27 @@ func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
 		m.checked = true
 		return v, true, m.check(ctx, p, *want)
 	case m.r.Force:
-		m.step("verified", "NOT: "+m.r.Reason)
+		m.tellGate(p, v)
 		return v, false, nil
 	}
 	return v, false, unverified(ctx, m.l, m.r.Selection, p, v, want)
+}
+
+// wanted is the check that -x named, nil when none was.
+func (m *motion) wanted() *note.Want {
+	if m.r.Command == "" {
+		return nil
+	}
+	return &note.Want{Check: nonEmpty(m.r.Check, DefaultCheck), Command: m.r.Command}
+}
+
+func (m *motion) tellGate(p plan, v verdict) {
+	if !v.judgement.Pass {
+		m.step("verified", "NOT: "+m.r.Reason)
+		return
+	}
+	last := v.judgement.Passing[len(v.judgement.Passing)-1]
+	m.step("verified", fmt.Sprintf("tree %s by %s", p.tree.Short(), last.Check))
 }
 
 // check runs -x on the tree that would land, and records what it found.

@@ -184,6 +184,9 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 			return false, err
 		}
 		if out.Done {
+			if m.beside != nil { // what it saw may be from before the push
+				m.await()
+			}
 			m.l.Moved(b.plan.view, b.moves)
 			m.pushed()
 			m.l.Begun(b.draft)
@@ -211,6 +214,16 @@ func (m *motion) pushed() { m.step("pushed", "to "+m.l.Remote) }
 
 // reread finds out what the authority says of the pushes made so far.
 func (m *motion) reread(ctx context.Context) (ledger.View, ledger.Fate, error) {
+	// What the fetch beside the push saw may be from before the push. That the
+	// chain has gone another way is true all the same: it never goes back.
+	if m.beside != nil {
+		if v, err := m.await(); err == nil {
+			fate, err := m.l.Trace(ctx, v, m.journal.attempts())
+			if err != nil || !fate.Pending {
+				return v, fate, err
+			}
+		}
+	}
 	v, err := m.l.Fetch(ctx, m.want)
 	if err != nil {
 		return v, ledger.Fate{}, err
@@ -229,9 +242,10 @@ func (m *motion) judgeFate(ctx context.Context, b built, v ledger.View, fate led
 	case b.plan.view.Hold() == nil:
 		// A lost race: nothing was held, so nothing was lost. From now on the
 		// lease is taken first, so that nobody loses for ever.
-		m.heldWay = true
+		m.heldWay, m.next = true, &v
 		return false, nil
 	case m.holds(v):
+		m.next = &v
 		return false, nil // something else on the chain or the notes moved: rebuild
 	}
 	// The lease is gone. The branch is read after the chain, in a connection

@@ -19,6 +19,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gitland/internal/event"
@@ -50,6 +51,7 @@ type Ledger struct {
 	chosen  bool // by an option, not by configuration
 	remote  git.Remote
 	spaces  spaces
+	mu      sync.Mutex
 	pending map[object.Ref]git.Move // moves of the mirror and its memory, not yet written
 }
 
@@ -139,10 +141,12 @@ func (l *Ledger) urlKey() string {
 // has just written it, the further moves are made alone.
 func (l *Ledger) Flush(ctx context.Context, message string, further ...git.Move) error {
 	moves := slices.Clone(further)
+	l.mu.Lock()
 	for _, m := range l.pending {
 		moves = append(moves, m)
 	}
 	clear(l.pending)
+	l.mu.Unlock()
 	err := l.Repo.MoveRefs(ctx, message, moves...)
 	if err != nil && len(moves) > len(further) {
 		return l.Repo.MoveRefs(ctx, message, further...)

@@ -153,7 +153,12 @@ func (w noteWriter) insert(ctx context.Context, tree object.OID, rest string, te
 		return slices.IndexFunc(entries, func(e object.TreeEntry) bool { return e.Name == name && e.IsTree() == isTree })
 	}
 	entry := object.TreeEntry{Mode: "100644", Name: rest}
-	i, deeper := at(rest, false), at(rest[:2], true)
+	// No deeper than notePaths looks. Git never goes there, but whoever may push
+	// can make a tree as deep as an id is long.
+	i, deeper, room := at(rest, false), -1, len(rest) > 2*format.Size()-6
+	if room {
+		deeper = at(rest[:2], true)
+	}
 	switch {
 	case i >= 0:
 		old, err := w.read(ctx, entries[i].OID)
@@ -167,7 +172,7 @@ func (w noteWriter) insert(ctx context.Context, tree object.OID, rest string, te
 			old.Data = append(old.Data, '\n')
 		}
 		entry.OID = w.add(object.Blob, append(slices.Clip(old.Data), text...))
-	case deeper >= 0 || len(rest) > 4 && len(entries) >= fanoutAt:
+	case deeper >= 0 || room && len(entries) >= fanoutAt:
 		var below object.OID
 		if i = deeper; i >= 0 {
 			below = entries[i].OID

@@ -103,6 +103,11 @@ func (l *Ledger) Trace(ctx context.Context, v View, attempts []Attempt) (Fate, e
 	}
 	from := attempts[0].Expected
 	others, err := l.after(ctx, *v.Tip, from)
+	if isAmbiguous(err) || errors.Is(err, git.ErrNotFound) {
+		// The chain is sound, and was led over what the attempts expected: it
+		// went on elsewhere, so they cannot arrive any more.
+		others, err = l.after(ctx, *v.Tip, "")
+	}
 	if err != nil {
 		return Fate{}, err
 	}
@@ -213,9 +218,11 @@ func (l *Ledger) publishDraft(ctx context.Context, d *Draft, w Want) (*event.Eve
 		if out.Done {
 			l.remember(d.view.Name, d.view.LastGood, d.Tip().OID)
 			if l.Begun(d) {
-				err = l.ShowRecords(ctx)
+				if err := l.ShowRecords(ctx); err != nil {
+					l.Notice("git log will not show the landing records: %v", err)
+				}
 			}
-			return d.Tip(), View{}, err
+			return d.Tip(), View{}, nil
 		}
 		if ctx.Err() != nil {
 			return l.interrupted(ctx, d, w)
@@ -301,7 +308,11 @@ func (l *Ledger) voidDraft(v View, d *Draft) (*Draft, error) {
 		return nil, err
 	}
 	if v.Tip == nil { // d begins with an adopt, and so must what outruns it
-		if err := void.Adopt(v.Branch, v.Base); err != nil {
+		var begin event.Adoption
+		if a := d.Events[0].By.Adopt; a != nil {
+			begin = *a
+		}
+		if err := void.Adopt(begin.Branch, begin.Tip); err != nil {
 			return nil, err
 		}
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"gitland/internal/chain"
 	"gitland/internal/event"
@@ -76,13 +78,17 @@ func (v View) Hold() *event.Hold {
 // be found. A chain that cannot be trusted is no error here, so that reading
 // goes on: it is View.Problem.
 func (l *Ledger) Fetch(ctx context.Context, w Want) (View, error) {
-	refs, w, err := l.read(ctx, w)
+	r, w, err := l.read(ctx, w)
 	if err != nil {
 		return View{}, err
 	}
-	v := View{Name: w.Name, Branch: w.Branch, Base: refs.base,
-		Records: refs.records, Verifications: refs.verifications, LastGood: refs.seen}
-	if err := l.trust(ctx, &v, refs.lease); err != nil {
+	return l.view(ctx, w, r)
+}
+
+func (l *Ledger) view(ctx context.Context, w Want, r reading) (View, error) {
+	v := View{Name: w.Name, Branch: w.Branch, Base: r.base,
+		Records: r.records, Verifications: r.verifications, LastGood: r.seen}
+	if err := l.trust(ctx, &v, r.lease); err != nil {
 		return View{}, err
 	}
 	return v, nil
@@ -180,7 +186,7 @@ func (l *Ledger) fetchMirror(ctx context.Context, w Want, fromHead bool) (r read
 		return r, name, false, err
 	}
 	// Two fetches of one clone would fail on each other's ref updates.
-	lock, err := session.Lock(ctx, l.Dir.Path("mirror", component(l.Remote)+".lock"))
+	lock, err := session.Lock(ctx, l.lockPath())
 	if err != nil {
 		return r, name, false, err
 	}
@@ -205,18 +211,72 @@ func (l *Ledger) fetchMirror(ctx context.Context, w Want, fromHead bool) (r read
 			return r, name, stale, err
 		}
 	}
-	var names []object.Ref
-	for _, rest := range []string{"lease/" + enc, "records/" + enc, "verification", "seen/" + enc, "HEAD"} {
-		names = append(names, object.Ref(l.mirror(rest)))
+	l.touch()
+	r, headOID, err := l.readMirror(ctx, name, w.Branch)
+	return r, name, err == nil && fromHead && headOID != r.base, err
+}
+
+// readMirror reads what the mirror has of a lease and a branch, and of the
+// authority's HEAD.
+func (l *Ledger) readMirror(ctx context.Context, name string, branch object.Ref) (r reading, head object.OID, err error) {
+	enc := component(name)
+	into := map[object.Ref]*object.OID{
+		object.Ref(l.mirror("lease/" + enc)):                        &r.lease,
+		object.Ref(l.mirror("records/" + enc)):                      &r.records,
+		object.Ref(l.mirror("verification")):                        &r.verifications,
+		object.Ref(l.mirror("seen/" + enc)):                         &r.seen,
+		object.Ref(l.mirror("heads/" + component(branch.Branch()))): &r.base,
+		object.Ref(l.mirror("HEAD")):                                &head,
 	}
-	refs, err := l.Repo.Resolve(ctx, append(names, object.Ref(branch.To))...)
+	refs, err := l.Repo.Resolve(ctx, slices.Collect(maps.Keys(into))...)
+	for ref, oid := range refs {
+		*into[ref] = oid
+	}
+	return r, head, err
+}
+
+// lockPath is the file that is locked while the mirror is written, and whose
+// time says when that was.
+func (l *Ledger) lockPath() string { return l.Dir.Path("mirror", component(l.Remote)+".lock") }
+
+// touch notes when the mirror was written. It is worth no failure: without it
+// the next landing only fetches first.
+func (l *Ledger) touch() {
+	now := time.Now()
+	os.Chtimes(l.lockPath(), now, now)
+}
+
+// freshFor is how old a mirror may be to be planned from.
+const freshFor = time.Minute
+
+// Mirror is what a fetch of a moment ago saw, by this session's verification or
+// landing, say. It may lead to a push, whose expectations decide whether it was
+// still true; nothing may be refused or concluded from it. It reports false
+// where there is no such mirror.
+func (l *Ledger) Mirror(ctx context.Context, w Want) (View, bool) {
+	if l.IsLocal() {
+		return View{}, false
+	}
+	info, err := os.Stat(l.lockPath())
+	if err != nil || time.Since(info.ModTime()).Abs() > freshFor {
+		return View{}, false
+	}
+	known, err := l.knowledge()
 	if err != nil {
-		return r, name, false, err
+		return View{}, false
 	}
-	get := func(rest string) object.OID { return refs[object.Ref(l.mirror(rest))] }
-	r = reading{base: refs[object.Ref(branch.To)], lease: get("lease/" + enc), records: get("records/" + enc),
-		verifications: get("verification"), seen: get("seen/" + enc)}
-	return r, name, fromHead && get("HEAD") != r.base, nil
+	if w.Branch == "" {
+		w.Branch = known.Head
+	}
+	if w.Name == "" {
+		w.Name = w.Branch.Branch()
+	}
+	r, _, err := l.readMirror(ctx, w.Name, w.Branch)
+	if err != nil || r.base == "" {
+		return View{}, false
+	}
+	v, err := l.view(ctx, w, r)
+	return v, err == nil && v.Problem == nil
 }
 
 // fetchPresent follows a fetch that failed with cause: it lists the remote, to
@@ -337,6 +397,8 @@ func (l *Ledger) remember(name string, old, tip object.OID) {
 // note plans to move a ref of the mirror.
 func (l *Ledger) note(rest string, old, tip object.OID) {
 	ref := object.Ref(l.mirror(rest))
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if m, planned := l.pending[ref]; planned {
 		old = m.Old.OID()
 	}
