@@ -107,6 +107,7 @@ func Open(ctx context.Context, opts Options) (*Repo, error) {
 		// would pay a process for the answer that it is new enough.
 		return nil, cmpErr(r.checkVersion(ctx), err)
 	}
+	r.environ = r.absolute(r.environ)
 	r.objects = &objectReader{repo: r}
 	r.ident = sync.OnceValues(func() (string, error) { return r.readIdent(ctx, "GIT_COMMITTER_IDENT") })
 	r.author = r.ident
@@ -185,6 +186,23 @@ func childEnv(opts Options) []string {
 		env = append(env, "GIT_TERMINAL_PROMPT=0")
 	}
 	return env
+}
+
+// absolute rewrites what names the repository relative to the directory in
+// which we were started: not all of our processes run there.
+func (r *Repo) absolute(environ []string) []string {
+	environ = slices.Clone(environ)
+	for i, kv := range environ {
+		switch name, value, _ := strings.Cut(kv, "="); {
+		case name == "GIT_DIR":
+			environ[i] = name + "=" + r.GitDir
+		case name == "GIT_COMMON_DIR":
+			environ[i] = name + "=" + r.CommonDir
+		case name == "GIT_WORK_TREE" && r.Top != "" && value != "":
+			environ[i] = name + "=" + r.Top
+		}
+	}
+	return environ
 }
 
 // Environ is the environment of git's processes, for commands that should see

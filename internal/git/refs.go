@@ -149,6 +149,9 @@ func (r *Repo) Start(ctx context.Context) (Position, error) {
 	return p, err
 }
 
+// Reread makes Start ask again: HEAD was moved since the repository was opened.
+func (r *Repo) Reread() { r.opened = nil }
+
 // HeadBranch is the branch that HEAD is on now, and "" when HEAD is detached.
 func (r *Repo) HeadBranch(ctx context.Context) (object.Ref, error) {
 	out, err := r.run(ctx, command{reading: true, args: []string{"symbolic-ref", "--quiet", "HEAD"}})

@@ -13,6 +13,7 @@ type Worktree struct {
 	Path   string
 	Branch object.Ref // empty when detached
 	Bare   bool
+	Gone   bool // its directory was removed, and nothing keeps git from forgetting it
 }
 
 // Worktrees lists the work trees, the main one first.
@@ -35,6 +36,8 @@ func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
 		switch key {
 		case "bare":
 			w.Bare = true
+		case "prunable":
+			w.Gone = true
 		case "branch":
 			if w.Branch, err = object.ParseRef(value); err != nil {
 				return nil, err

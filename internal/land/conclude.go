@@ -45,6 +45,7 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, r Request) error {
 		}
 		if err == nil {
 			err = concludeAt(ctx, l, j, r)
+			l.Repo.Reread() // it may have moved HEAD
 		}
 		if err != nil {
 			witness.Close()
@@ -70,9 +71,7 @@ func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, r Request) err
 		}
 		l = other
 	}
-	err := conclude(ctx, l, j, r)
-	l.Repo.Reread()
-	return err
+	return conclude(ctx, l, j, r)
 }
 
 // conclude ends one dead landing. After it returns nil nothing of the operation

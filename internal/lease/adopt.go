@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"slices"
+	"sort"
 	"strings"
 
 	"gitland/internal/chain"
@@ -128,27 +129,48 @@ func around(ctx context.Context, l *ledger.Ledger, v ledger.View) (good, bad *ev
 	if e, err := l.Event(ctx, v.BadTip, v.Name); err == nil {
 		bad = &e
 	}
-	if v.LastGood != "" {
-		e, err := l.Event(ctx, v.LastGood, v.Name)
-		if err != nil {
-			return nil, nil, err
-		}
-		return &e, bad, nil
-	}
-	// This clone has seen nothing of the chain before: the last good event is
-	// the newest below the bad tip that reads as one.
+	// Others may have gone on after what this clone saw last. Going back to
+	// that would undo what they did: a lease taken, a holder broken.
 	at := v.BadTip
 	for range lookBack {
+		if e, err := l.Event(ctx, at, v.Name); err == nil {
+			if good := soundBelow(ctx, l, v, e); good != nil {
+				return good, bad, nil
+			}
+			break
+		}
 		c, err := l.Repo.Commit(ctx, at)
 		if err != nil || len(c.Parents) == 0 {
-			return nil, bad, nil
+			break
 		}
 		at = c.Parents[0]
-		if e, err := l.Event(ctx, at, v.Name); err == nil {
-			return &e, bad, nil
-		}
 	}
-	return nil, bad, nil
+	if v.LastGood == "" {
+		return nil, bad, nil
+	}
+	e, err := l.Event(ctx, v.LastGood, v.Name)
+	return &e, bad, err
+}
+
+// soundBelow is the newest event, e or one before it, up to which the chain is
+// sound, counted from what this clone trusts; nil when e does not follow that.
+func soundBelow(ctx context.Context, l *ledger.Ledger, v ledger.View, e event.Event) *event.Event {
+	from := v.LastGood
+	if from == "" {
+		from = e.Root()
+	}
+	run, err := l.Since(ctx, e, from)
+	if err != nil {
+		return nil
+	}
+	n := sort.Search(len(run), func(i int) bool {
+		_, err := chain.Fold(run[:i+1])
+		return err != nil
+	})
+	if n == 0 {
+		return nil
+	}
+	return &run[n-1]
 }
 
 // accept follows a chain whose past is not the one that this clone saw, if

@@ -1,0 +1,171 @@
+package acceptance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gitland/internal/gittest"
+)
+
+// dies runs a landing that is killed by a hook of the authority, when the
+// target's branch is among what the hook is told of. In "post-receive" the
+// landing has arrived, in "pre-receive" it has not and will not.
+func (s seat) dies(gitDir, hook string, args ...string) {
+	s.t.Helper()
+	dir := s.t.TempDir()
+	path := filepath.Join(gitDir, "hooks", hook)
+	gittest.Script(s.t, path, fmt.Sprintf(`#!/bin/sh
+grep -q refs/heads/main || exit 0
+[ "$1" = prepared ] && exit 0
+kill -9 $(cat '%s/pid')
+exit 1
+`, dir))
+	r := s.exits(0, "sh", append([]string{"-c", `
+		sh -c 'echo $$ >"$0/pid"; exec git-land --force-unverified --reason test -m change "$@"' "$@"
+		[ $? = 137 ]`, "sh", dir}, args...)...)
+	if err := os.Remove(path); err != nil {
+		s.t.Fatal(err)
+	}
+	if strings.Contains(r.Stdout, "landed") {
+		s.t.Fatalf("it did not die: %q", r.Stdout)
+	}
+}
+
+// What was edited after the death stands on what had landed, since HEAD follows.
+func TestEditedAfterALandingThatDied(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"README": "second\n"})
+	s.dies(remote, "post-receive", "--", "README")
+	s.write(map[string]string{"README": "third\n"})
+	s.force("--", "README")
+	if got := gittest.Git(t, remote, "show", "main:README"); got != "third" {
+		t.Errorf("landed %q", got)
+	}
+	if got := gittest.Git(t, remote, "rev-list", "--count", "main"); got != "3" {
+		t.Errorf("%s commits, want 3", got)
+	}
+}
+
+// What was staged after the death is the user's, and not what had landed.
+func TestStagedAfterALandingThatDied(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"README": "second\n"})
+	s.git("add", "README")
+	s.dies(remote, "post-receive")
+	s.write(map[string]string{"README": "third\n"})
+	s.git("add", "README")
+	s.write(map[string]string{"README": "fourth\n"})
+	s.force()
+	if got := gittest.Git(t, remote, "show", "main:README"); got != "third" {
+		t.Errorf("landed %q", got)
+	}
+	if got := s.git("status", "--porcelain"); got != " M README" {
+		t.Errorf("status %q", got)
+	}
+}
+
+// A branch that was set back must not keep a worktree from landing for ever.
+func TestBranchSetBackAfterALandingThatDied(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"new": "n\n"})
+	s.dies(remote, "post-receive", "--", "new")
+	gittest.Git(t, remote, "update-ref", "refs/heads/main", "main~1")
+	s.write(map[string]string{"other": "o\n"})
+	r := s.force("--", "other")
+	if !strings.Contains(r.Stderr, "rewritten") {
+		t.Errorf("it is not told: %q", r.Stderr)
+	}
+}
+
+// The chain was led over what a dead landing expected: it cannot arrive.
+func TestChainLedOverAfterALandingThatDied(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s, other := clone(t, remote), clone(t, remote)
+	other.write(map[string]string{"z": "z\n"})
+	other.force("--", "z")
+	s.write(map[string]string{"new": "n\n"})
+	s.dies(remote, "pre-receive", "--", "new")
+	root := gittest.Git(t, remote, "rev-list", "--max-parents=0", "refs/lease/main")
+	bad := gittest.Git(t, remote, "commit-tree", "-p", root, "-m", "garbage", "main^{tree}")
+	gittest.Git(t, remote, "update-ref", "refs/lease/main", bad)
+	clone(t, remote).exits(0, "git-lease", "adopt", "--over", bad, "--reason", "mend")
+	tip := gittest.Git(t, remote, "rev-parse", "refs/lease/main")
+	s.try("git-lease", "adopt", "--over", tip, "--reason", "accept")
+	s.force("--", "new")
+}
+
+// Where a clone is its own authority, a landing moves the HEAD of every worktree
+// on the target. One that dies before it came to their files does so later.
+func TestOtherWorktreesFollowALandingThatDied(t *testing.T) {
+	t.Parallel()
+	main := newSeat(t, t.TempDir())
+	main.git("init", "-q", "-b", "main", ".")
+	gittest.Commit(t, main.dir, "begin", map[string]string{"README": "r\n"})
+	side := main
+	side.dir = filepath.Join(t.TempDir(), "side")
+	main.git("worktree", "add", "-q", "-b", "side", side.dir)
+	side.write(map[string]string{"new": "n\n"})
+	side.dies(filepath.Join(main.dir, ".git"), "reference-transaction", "--onto", "main", "--", "new")
+	side.exits(0, "git-land", "--onto", "main", "-m", "change", "--", "new")
+	if got := main.git("status", "--porcelain"); got != "" {
+		t.Errorf("status of the worktree on main: %q", got)
+	}
+	if got := gittest.Read(t, main.dir, "new"); got != "n\n" {
+		t.Errorf("new is %q", got)
+	}
+}
+
+// A landing that died concerns where it went, wherever one lands now.
+func TestDeadLandingToAnotherRemote(t *testing.T) {
+	t.Parallel()
+	remote, second := gittest.Remote(t), gittest.Bare(t)
+	s := clone(t, remote)
+	s.git("push", "-q", gittest.URL(second), "main")
+	s.git("remote", "add", "second", gittest.URL(second))
+	s.write(map[string]string{"new": "n\n"})
+	s.dies(remote, "post-receive", "--remote", "origin", "--", "new")
+	s.write(map[string]string{"other": "o\n"})
+	r := s.force("--remote", "second", "--", "other")
+	if !strings.Contains(r.Stderr, "finished it") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+}
+
+// A directory that was removed is nobody's work tree.
+func TestWorktreeThatWasRemoved(t *testing.T) {
+	t.Parallel()
+	s := newSeat(t, t.TempDir())
+	s.git("init", "-q", "-b", "main", ".")
+	gittest.Commit(t, s.dir, "begin", map[string]string{"README": "r\n"})
+	s.git("checkout", "-q", "-b", "other")
+	gone := filepath.Join(t.TempDir(), "gone")
+	s.git("worktree", "add", "-q", gone, "main")
+	if err := os.RemoveAll(gone); err != nil {
+		t.Fatal(err)
+	}
+	s.write(map[string]string{"new": "n\n"})
+	s.force("--onto", "main", "--", "new")
+}
+
+// "git --git-dir=../.git --work-tree=.." hands relative paths on.
+func TestRelativeGitDir(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"sub/new": "n\n"})
+	s.at("sub").exits(0, "git", "--git-dir=../.git", "--work-tree=..", "land",
+		"--force-unverified", "--reason", "test", "-m", "change", "--", "new")
+	if got := s.git("status", "--porcelain"); got != "" {
+		t.Errorf("status %q", got)
+	}
+}
