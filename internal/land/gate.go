@@ -2,6 +2,7 @@ package land
 
 import (
 	"context"
+	"fmt"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
@@ -138,4 +139,71 @@ func baseMoved(ctx context.Context, l *ledger.Ledger, p plan, want *note.Want) (
 		}
 	}
 	return false, nil
+}
+
+// gate decides whether p may land. again means that a check has run, or that
+// the lease was taken for one, and that the plan has to be made anew.
+func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
+	want := m.wanted()
+	v, err := judge(ctx, m.l, p, want)
+	switch {
+	case err != nil:
+		return v, false, err
+	case v.judgement.Pass:
+		m.tellGate(p, v)
+		return v, false, nil
+	case want != nil && !m.r.DryRun && !m.r.Force:
+		// A check must not be everybody's stop: it runs without the lease
+		// first, and under it only if the base moved meanwhile.
+		if m.checked && !m.holds(p.view) {
+			m.heldWay = true
+			again, err := m.enter(ctx, p.view)
+			return v, again, err
+		}
+		m.checked = true
+		return v, true, m.check(ctx, p, *want)
+	case m.r.Force:
+		m.tellGate(p, v)
+		return v, false, nil
+	}
+	return v, false, unverified(ctx, m.l, m.r.Selection, p, v, want)
+}
+
+// wanted is the check that -x named, nil when none was.
+func (m *motion) wanted() *note.Want {
+	if m.r.Command == "" {
+		return nil
+	}
+	return &note.Want{Check: nonEmpty(m.r.Check, DefaultCheck), Command: m.r.Command}
+}
+
+func (m *motion) tellGate(p plan, v verdict) {
+	if !v.judgement.Pass {
+		m.step("verified", "NOT: "+m.r.Reason)
+		return
+	}
+	last := v.judgement.Passing[len(v.judgement.Passing)-1]
+	m.step("verified", fmt.Sprintf("tree %s by %s", p.tree.Short(), last.Check))
+}
+
+// check runs -x on the tree that would land, and records what it found.
+func (m *motion) check(ctx context.Context, p plan, want note.Want) error {
+	found, published, err := runCheck(ctx, m.l, p, checkRequest{want: want, unit: m.journal.Unit, output: m.r.Stderr, environ: m.r.Environ, id: m.journal.Operation})
+	if err != nil {
+		return err
+	}
+	if published != nil {
+		m.warn("the verification is kept here and will be published later: %v", published)
+	}
+	if found.Verdict == note.Fail {
+		return failed(found)
+	}
+	return nil
+}
+
+// failed is the fault of a check that was just run.
+func failed(v note.Verification) error {
+	return fault.New(fault.Unverified, "the check %s failed on tree %s: %s exited with %d", v.Check, v.Tree, v.Command, v.Exit).
+		WithFacts(map[string]any{"tree": v.Tree, "check": v.Check, "command": v.Command, "exit": v.Exit}).
+		WithHint("mend it and run git land again")
 }

@@ -1,0 +1,216 @@
+package ledger
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"gitland/internal/git"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+func (l *Ledger) readRemote(ctx context.Context, w Want) (reading, Want, error) {
+	known, err := l.knowledge()
+	if err != nil {
+		return reading{}, w, err
+	}
+	fromHead := w.Branch == ""
+	if fromHead && known.Head == "" {
+		if err := l.learnHead(ctx, &known); err != nil {
+			return reading{}, w, err
+		}
+	}
+	for attempt := 0; ; attempt++ {
+		if fromHead {
+			w.Branch = known.Head
+		}
+		r, name, stale, err := l.fetchMirror(ctx, w, fromHead)
+		if err != nil {
+			return reading{}, w, err
+		}
+		if !stale || attempt == 2 {
+			w.Name = name
+			return r, w, nil
+		}
+		// The authority's HEAD is no longer where it was when we asked.
+		if err := l.learnHead(ctx, &known); err != nil {
+			return reading{}, w, err
+		}
+	}
+}
+
+// fetchMirror fetches into the mirror and reads it. stale means that the
+// authority's HEAD, fetched in the same connection, is not at the commit of
+// the branch that we took for it.
+func (l *Ledger) fetchMirror(ctx context.Context, w Want, fromHead bool) (r reading, name string, stale bool, err error) {
+	if name = w.Name; name == "" {
+		name = w.Branch.Branch()
+	}
+	if _, err = l.LeaseRef(name); err != nil {
+		return r, name, false, err
+	}
+	// Two fetches of one clone would fail on each other's ref updates.
+	lock, err := session.Lock(ctx, l.lockPath())
+	if err != nil {
+		return r, name, false, err
+	}
+	defer lock.Close()
+
+	enc := component(name)
+	branch := git.Refspec{From: string(w.Branch), To: l.mirror("heads/" + component(w.Branch.Branch()))}
+	head := git.Refspec{From: "HEAD", To: l.mirror("HEAD")}
+	// Patterns, because a fetch of a ref that is not there fails as a whole.
+	ours := []git.Refspec{
+		{From: l.spaces.leases + enc + "*", To: l.mirror("lease/" + enc + "*")},
+		{From: l.spaces.records + enc + "*", To: l.mirror("records/" + enc + "*")},
+		{From: string(l.spaces.verifications) + "*", To: l.mirror("verification*")},
+	}
+	specs := append(slices.Clone(ours), branch)
+	if fromHead {
+		specs = append(specs, head)
+	}
+	if err = l.Repo.Fetch(ctx, l.remote, specs...); err != nil {
+		stale, err = l.fetchPresent(ctx, err, ours, branch, fromHead)
+		if err != nil || stale {
+			return r, name, stale, err
+		}
+	}
+	l.touch()
+	r, headOID, err := l.readMirror(ctx, name, w.Branch)
+	return r, name, err == nil && fromHead && headOID != r.base, err
+}
+
+// readMirror reads what the mirror has of a lease and a branch, and of the
+// authority's HEAD.
+func (l *Ledger) readMirror(ctx context.Context, name string, branch object.Ref) (r reading, head object.OID, err error) {
+	enc := component(name)
+	into := map[object.Ref]*object.OID{
+		object.Ref(l.mirror("lease/" + enc)):                        &r.lease,
+		object.Ref(l.mirror("records/" + enc)):                      &r.records,
+		object.Ref(l.mirror("verification")):                        &r.verifications,
+		object.Ref(l.mirror("seen/" + enc)):                         &r.seen,
+		object.Ref(l.mirror("heads/" + component(branch.Branch()))): &r.base,
+		object.Ref(l.mirror("HEAD")):                                &head,
+	}
+	refs, err := l.Repo.Resolve(ctx, slices.Collect(maps.Keys(into))...)
+	for ref, oid := range refs {
+		*into[ref] = oid
+	}
+	return r, head, err
+}
+
+// lockPath is the file that is locked while the mirror is written, and whose
+// time says when that was.
+func (l *Ledger) lockPath() string { return l.Dir.Path("mirror", component(l.Remote)+".lock") }
+
+// touch notes when the mirror was written. It is worth no failure: without it
+// the next landing only fetches first.
+func (l *Ledger) touch() {
+	now := time.Now()
+	os.Chtimes(l.lockPath(), now, now)
+}
+
+// freshFor is how old a mirror may be to be planned from.
+const freshFor = time.Minute
+
+// Mirror is what a fetch of a moment ago saw, by this session's verification or
+// landing, say. It may lead to a push, whose expectations decide whether it was
+// still true; nothing may be refused or concluded from it. It reports false
+// where there is no such mirror.
+func (l *Ledger) Mirror(ctx context.Context, w Want) (View, bool) {
+	if l.IsLocal() {
+		return View{}, false
+	}
+	info, err := os.Stat(l.lockPath())
+	if err != nil || time.Since(info.ModTime()).Abs() > freshFor {
+		return View{}, false
+	}
+	known, err := l.knowledge()
+	if err != nil {
+		return View{}, false
+	}
+	if w.Branch == "" {
+		w.Branch = known.Head
+	}
+	if w.Name == "" {
+		w.Name = w.Branch.Branch()
+	}
+	r, _, err := l.readMirror(ctx, w.Name, w.Branch)
+	if err != nil || r.base == "" {
+		return View{}, false
+	}
+	v, err := l.view(ctx, w, r)
+	return v, err == nil && v.Problem == nil
+}
+
+// fetchPresent follows a fetch that failed with cause: it lists the remote, to
+// tell an unreachable one from one that lacks the branch, and fetches what is
+// there.
+func (l *Ledger) fetchPresent(ctx context.Context, cause error, ours []git.Refspec, branch git.Refspec, fromHead bool) (stale bool, err error) {
+	list, err := l.list(ctx)
+	if err != nil {
+		return false, err
+	}
+	if fromHead && string(list.Head) != branch.From && list.Head != "" {
+		return true, nil
+	}
+	if _, present := list.Refs[object.Ref(branch.From)]; present {
+		return false, l.unreachable(cause)
+	}
+	if err := l.Repo.Fetch(ctx, l.remote, ours...); err != nil {
+		return false, l.unreachable(err)
+	}
+	// The mirror must not show a branch that the authority has no more.
+	var gone []git.Move
+	refs, err := l.Repo.Refs(ctx, branch.To, l.mirror("HEAD"))
+	for ref, oid := range refs {
+		gone = append(gone, git.Move{Ref: ref, Old: git.MustBe(oid)})
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, l.Repo.MoveRefs(ctx, "land: fetch", gone...)
+}
+
+// remember plans to write down that tip was seen.
+func (l *Ledger) remember(name string, old, tip object.OID) {
+	l.note("seen/"+component(name), old, tip)
+}
+
+// note plans to move a ref of the mirror.
+func (l *Ledger) note(rest string, old, tip object.OID) {
+	ref := object.Ref(l.mirror(rest))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m, planned := l.pending[ref]; planned {
+		old = m.Old.OID()
+	}
+	if old != tip {
+		l.pending[ref] = git.Move{Ref: ref, New: tip, Old: git.Was(old)}
+	}
+}
+
+// Moved tells the mirror what a publication on v has moved, so that "git log"
+// shows a new record without another fetch. Flush writes it down.
+func (l *Ledger) Moved(v View, moves []git.Move) {
+	for _, m := range moves {
+		switch m.Ref {
+		case object.Ref(l.spaces.leases + component(v.Name)):
+			l.remember(v.Name, v.LastGood, m.New)
+			l.mirrored("lease/"+component(v.Name), m)
+		case object.Ref(l.spaces.records + component(v.Name)):
+			l.mirrored("records/"+component(v.Name), m)
+		case v.Branch:
+			l.mirrored("heads/"+component(v.Branch.Branch()), m)
+		}
+	}
+}
+
+func (l *Ledger) mirrored(rest string, m git.Move) {
+	if !l.IsLocal() {
+		l.note(rest, m.Old.OID(), m.New)
+	}
+}

@@ -1,0 +1,127 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gitland/internal/chain"
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/object"
+)
+
+// trust decides whether the chain with the given tip can be built upon, and
+// sets Tip or Problem. What is new since the last tip that this clone saw is
+// folded event by event; older events were folded then.
+func (l *Ledger) trust(ctx context.Context, v *View, tip object.OID) error {
+	if tip.IsZero() {
+		if !v.Records.IsZero() || !v.LastGood.IsZero() {
+			if v.Deleted, v.BadTip = true, v.LastGood; v.BadTip.IsZero() {
+				v.BadTip = v.Records
+			}
+			v.Problem = l.ambiguous(v, "the lease %s has landing records or a past, but no chain: it was deleted", v.Name)
+		}
+		return nil
+	}
+	v.BadTip = tip
+	e, err := l.Event(ctx, tip, v.Name)
+	if err == nil && tip != v.LastGood && !v.LastGood.IsZero() {
+		err = l.follows(ctx, e, v.LastGood)
+	}
+	var newer *event.NewerError
+	switch {
+	case err == nil:
+	case errors.As(err, &newer):
+		v.Newer = true
+		v.Problem = fault.New(fault.Ambiguous, "the lease %s has events of format %d, and this version knows format %d", v.Name, newer.Format, event.Format).
+			WithHint("install a version of git-land that knows format %d", newer.Format)
+		return nil
+	case isAmbiguous(err):
+		v.Problem = l.ambiguous(v, "the lease %s is ambiguous: %v", v.Name, err)
+		return nil
+	default:
+		return err
+	}
+	v.Tip, v.BadTip = &e, ""
+	if tip != v.LastGood {
+		l.remember(v.Name, v.LastGood, tip)
+	}
+	return nil
+}
+
+func (l *Ledger) ambiguous(v *View, format string, args ...any) *fault.Error {
+	return fault.New(fault.Ambiguous, format, args...).
+		WithFacts(map[string]any{"lease": v.Name, "tip": v.BadTip, "last_good": v.LastGood}).
+		WithHint("look with `%s`, then: %s", l.Command("git", "lease", "log", v.Name),
+			l.Command("git", "lease", "adopt", v.Name, "--over", string(v.BadTip), "--reason", "WHY"))
+}
+
+// A brokenError says what makes a chain unusable.
+type brokenError struct{ err error }
+
+func (e *brokenError) Error() string { return e.err.Error() }
+func (e *brokenError) Unwrap() error { return e.err }
+
+func isAmbiguous(err error) bool {
+	var malformed *event.MalformedError
+	var broken *brokenError
+	return errors.As(err, &malformed) || errors.As(err, &broken)
+}
+
+// Event reads one event of the lease called name. Apart from reading errors it
+// returns a *event.MalformedError or a *event.NewerError.
+func (l *Ledger) Event(ctx context.Context, oid object.OID, name string) (event.Event, error) {
+	o, err := l.Repo.Object(ctx, string(oid))
+	if err != nil {
+		return event.Event{}, err
+	}
+	e, err := event.Parse(l.Repo.Format, o)
+	if err != nil {
+		return e, err
+	}
+	if e.Name != name {
+		return e, &brokenError{fmt.Errorf("%s is an event of the lease %q", oid.Short(), e.Name)}
+	}
+	return e, nil
+}
+
+// follows checks that e descends from the trusted event by valid steps.
+func (l *Ledger) follows(ctx context.Context, e event.Event, trusted object.OID) error {
+	run, err := l.Since(ctx, e, trusted)
+	if err != nil {
+		return err
+	}
+	if _, err := chain.Fold(run); err != nil {
+		return &brokenError{err}
+	}
+	return nil
+}
+
+// Since lists the events from the one named from, which comes first, up to e,
+// by first parents. The sequence numbers bound the walk: each step must be one
+// lower, or the chain is not one.
+func (l *Ledger) Since(ctx context.Context, e event.Event, from object.OID) ([]event.Event, error) {
+	base, err := l.Event(ctx, from, e.Name)
+	if err != nil {
+		return nil, err
+	}
+	run := []event.Event{e}
+	for at := e; at.OID != from; {
+		if len(at.Parents) == 0 || at.Seq <= base.Seq {
+			return nil, &brokenError{fmt.Errorf("%s does not descend from %s, which this clone saw before: history was rewritten", e.OID.Short(), from.Short())}
+		}
+		next, err := l.Event(ctx, at.Parents[0], e.Name)
+		if err != nil {
+			return nil, err
+		}
+		if next.Seq >= at.Seq {
+			return nil, &brokenError{fmt.Errorf("%s: the sequence does not grow", at.OID.Short())}
+		}
+		run = append(run, next)
+		at = next
+	}
+	slices.Reverse(run)
+	return run, nil
+}
