@@ -15,7 +15,6 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
-	"gitland/internal/note"
 	"gitland/internal/object"
 	"gitland/internal/session"
 )
