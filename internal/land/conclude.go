@@ -244,38 +244,50 @@ func outrun(ctx context.Context, l *ledger.Ledger, want ledger.Want, j journal, 
 	return arrived, err
 }
 
-// halfLanded is the last attempt if its commit is on the branch although the
-// chain has no event for it: the server died between the two refs. Others may
-// have landed on top of it since. What came to the branch by a landing of
-// somebody else, who had the same commits, has that landing's event.
+// halfLanded is an attempt whose commit is on the branch although the chain has
+// no event for it: the server died between the two refs. Others may have landed
+// on top of it since.
 func halfLanded(ctx context.Context, l *ledger.Ledger, v ledger.View, j journal, fate ledger.Fate) (*attempt, error) {
-	if len(j.Attempts) == 0 || landed(fate) {
+	if landed(fate) {
 		return nil, nil
 	}
-	last := j.Attempts[len(j.Attempts)-1]
-	if v.Base == last.base(v.Branch) {
-		return nil, nil
-	}
-	in, err := isIn(ctx, l, last.Commit, v.Base)
-	if err != nil || !in {
-		return nil, err
-	}
-	for _, e := range fate.Others {
-		if e.Kind != event.Land || e.By.Land.Branch != v.Branch {
-			continue
+	for i, a := range slices.Backward(j.Attempts) {
+		if v.Base == a.base(v.Branch) {
+			continue // it has not moved, most often
 		}
-		if in, err = isIn(ctx, l, last.Commit, e.By.Land.Commit); err != nil {
+		in, err := isIn(ctx, l, a.Commit, v.Base)
+		if err != nil {
 			return nil, err
 		}
 		if !in {
 			continue
 		}
-		if in, err = isIn(ctx, l, last.Commit, e.By.Land.Base); err != nil || !in {
+		others, err := broughtBy(ctx, l, v.Branch, a.Commit, fate.Others)
+		if err != nil {
 			return nil, err
 		}
-		break
+		if !others {
+			return &j.Attempts[i], nil
+		}
 	}
-	return &last, nil
+	return nil, nil
+}
+
+// broughtBy reports whether one of the events is of a landing that brought the
+// commit to the branch: of somebody else, who had the same commits.
+func broughtBy(ctx context.Context, l *ledger.Ledger, branch object.Ref, commit object.OID, events []event.Event) (bool, error) {
+	for _, e := range events {
+		if e.Kind != event.Land || e.By.Land.Branch != branch {
+			continue
+		}
+		if in, err := isIn(ctx, l, commit, e.By.Land.Commit); err != nil {
+			return false, err
+		} else if in {
+			before, err := isIn(ctx, l, commit, e.By.Land.Base)
+			return !before, err
+		}
+	}
+	return false, nil
 }
 
 // relanding is the landing's event once more, to be put where the chain is now.

@@ -3,9 +3,12 @@ package land
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
+	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/note"
 	"gitland/internal/object"
@@ -152,7 +155,7 @@ func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
 	case v.judgement.Pass:
 		m.tellGate(p, v)
 		return v, false, nil
-	case want != nil && !m.r.DryRun && !m.r.Force:
+	case want != nil && !m.r.DryRun && !m.r.Force && !failsElsewhere(v.judgement, *want):
 		// A check must not be everybody's stop: it runs without the lease
 		// first, and under it only if the base moved meanwhile.
 		if m.checked && !m.holds(p.view) {
@@ -167,6 +170,12 @@ func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
 		return v, false, nil
 	}
 	return v, false, unverified(ctx, m.l, m.r.Selection, p, v, want)
+}
+
+// failsElsewhere reports whether another check than the wanted one has failed:
+// then running that one would not help.
+func failsElsewhere(j note.Judgement, want note.Want) bool {
+	return slices.ContainsFunc(j.Failing, func(v note.Verification) bool { return v.Check != want.Check })
 }
 
 // wanted is the check that -x named, nil when none was.
@@ -188,6 +197,7 @@ func (m *motion) tellGate(p plan, v verdict) {
 
 // check runs -x on the tree that would land, and records what it found.
 func (m *motion) check(ctx context.Context, p plan, want note.Want) error {
+	defer func() { m.wait, m.start = lease.NewWaiter(m.r.Waiting), time.Now() }() // a check is no wait for a lease
 	found, published, err := runCheck(ctx, m.l, p, checkRequest{want: want, unit: m.journal.Unit, output: m.r.Stderr, environ: m.r.Environ, id: m.journal.Operation})
 	if err != nil {
 		return err

@@ -177,9 +177,9 @@ func (m *motion) follower(b built) *follower {
 
 // bringAlong moves the local side after the landing. Nothing here can undo it:
 // what cannot be done is told, with the command that does it.
-func (m *motion) bringAlong(ctx context.Context, b built, branch object.Ref, others []*git.Repo) {
+func (m *motion) bringAlong(ctx context.Context, b built, branch object.Ref) {
 	ctx = context.WithoutCancel(ctx)
-	for _, w := range others {
+	for _, w := range b.others {
 		if err := w.MoveWorkTree(ctx, b.plan.baseTree, b.plan.tree, false); err != nil {
 			m.warn("the worktree %s could not follow: %v", w.Top, err)
 		}

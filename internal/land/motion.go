@@ -31,7 +31,8 @@ type motion struct {
 	stop    func()       // ends that fetch
 	next    *ledger.View // fetched by the way, to plan on
 	change  change
-	text    string // the commit message, or the record's note
+	tried   []built // what was pushed, as in journal.Attempts
+	text    string  // the commit message, or the record's note
 	brought session.Session
 	wait    *lease.Waiter
 	start   time.Time
@@ -252,6 +253,9 @@ func (m *motion) run(ctx context.Context, v ledger.View, guess bool) error {
 func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err error) {
 	if v.Problem != nil {
 		return false, v.Problem
+	}
+	if done, err := m.halfway(ctx, v); done || err != nil {
+		return done, err
 	}
 	if err := m.brokenBefore(ctx, v); err != nil {
 		return false, err

@@ -2,6 +2,7 @@ package land
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,6 +39,7 @@ type built struct {
 	draft   *ledger.Draft
 	attempt attempt
 	moves   []git.Move
+	others  []*git.Repo // worktrees that have to follow
 }
 
 // push builds the landing on p and pushes branch, record and event in one
@@ -58,10 +60,10 @@ func (m *motion) push(ctx context.Context, p plan, gate verdict) (done bool, err
 	if err != nil {
 		return false, err
 	}
-	around, err := m.around(ctx, b)
-	if err != nil {
+	if b.others, err = m.around(ctx, b); err != nil {
 		return false, err
 	}
+	m.tried = append(m.tried, b)
 	m.journal.Attempts = append(m.journal.Attempts, b.attempt)
 	if err := m.write(); err != nil {
 		return false, err
@@ -75,12 +77,45 @@ func (m *motion) push(ctx context.Context, p plan, gate verdict) (done bool, err
 	done, err = m.publish(ctx, b)
 	wg.Wait()
 	if done {
-		m.result.Status, m.result.Commit, m.result.Tree = Landed, b.commit, p.tree
-		m.result.Event, m.result.Record = b.event.OID, b.record
-		if branchErr != nil {
-			m.warn("HEAD cannot be read: %v", branchErr)
-		}
-		m.bringAlong(ctx, b, branch, around)
+		m.landed(ctx, b, branch, branchErr)
+	}
+	return done, err
+}
+
+// landed tells that b has, and brings the local side along.
+func (m *motion) landed(ctx context.Context, b built, branch object.Ref, branchErr error) {
+	m.result.Status, m.result.Base, m.result.Commit, m.result.Tree = Landed, b.plan.view.Base, b.commit, b.plan.tree
+	m.result.Event, m.result.Record = b.event.OID, b.record
+	if branchErr != nil {
+		m.warn("HEAD cannot be read: %v", branchErr)
+	}
+	m.bringAlong(ctx, b, branch)
+}
+
+// halfway looks for a push of this landing whose commit is on the branch though
+// its event is not on the chain, and finishes it. Without that, the next plan
+// would find the change there and take it for somebody else's.
+func (m *motion) halfway(ctx context.Context, v ledger.View) (done bool, err error) {
+	if len(m.tried) == 0 {
+		return false, nil
+	}
+	fate, err := m.l.Trace(ctx, v, m.journal.attempts())
+	if err != nil {
+		return false, m.open(err)
+	}
+	half, err := halfLanded(ctx, m.l, v, m.journal, fate)
+	if err != nil {
+		return false, m.open(err)
+	}
+	i := slices.IndexFunc(m.tried, func(b built) bool { return half != nil && b.commit == half.Commit })
+	if i < 0 {
+		return false, nil
+	}
+	b := m.tried[i]
+	if done, err = m.withdraw(ctx, errors.New("the server moved the branch alone")); done {
+		branch, branchErr := m.l.Repo.HeadBranch(context.WithoutCancel(ctx))
+		m.pushed()
+		m.landed(ctx, b, branch, branchErr)
 	}
 	return done, err
 }
@@ -203,11 +238,17 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 		if !fate.Pending {
 			return m.judgeFate(ctx, b, v, fate)
 		}
+		if v.Base != b.plan.view.Base || v.Records != b.plan.view.Records {
+			// Somebody pushed to the branch or the notes alone. This push cannot
+			// arrive any more unless they go back, and the next one moves the chain.
+			m.heldWay, m.next = true, &v
+			return false, nil
+		}
 		if out.Unsent {
 			break // a hook of this clone said no, and would again
 		}
 	}
-	return m.withdraw(ctx, b, said)
+	return m.withdraw(ctx, said)
 }
 
 func (m *motion) pushed() { m.step("pushed", "to "+m.l.Remote) }
@@ -288,10 +329,8 @@ func (m *motion) interrupted(ctx context.Context, b built) (done bool, err error
 	if landed(fate) {
 		return m.judgeFate(ctx, b, v, fate)
 	}
-	if fate.Pending {
-		if done, err := m.withdraw(ctx, b, cause); done || isOpen(err) {
-			return done, err
-		}
+	if done, err := m.withdraw(ctx, cause); done || isOpen(err) {
+		return done, err
 	}
 	return false, cause
 }
@@ -303,7 +342,7 @@ func isOpen(err error) bool {
 
 // withdraw makes sure that a push which has not arrived never will, by moving
 // the chain past the tip that it named, and says that it did not land.
-func (m *motion) withdraw(ctx context.Context, b built, said error) (done bool, err error) {
+func (m *motion) withdraw(ctx context.Context, said error) (done bool, err error) {
 	arrived, err := outrun(ctx, m.l, m.want, m.journal, m.root)
 	switch {
 	case err != nil:
@@ -313,9 +352,9 @@ func (m *motion) withdraw(ctx context.Context, b built, said error) (done bool, 
 		if err != nil {
 			return false, m.open(err)
 		}
-		return true, complete(ctx, m.l, m.want, v, b.attempt)
+		return true, complete(ctx, m.l, m.want, v, *arrived)
 	}
-	m.root = session.Root{} // outrun has ended the hold
+	m.root, m.journal.Token = session.Root{}, "" // outrun has ended the hold
 	return false, fault.New(fault.Unreachable, "%s refused the push, and nothing landed: %w", m.l.Remote, said).
 		WithHint("mend what it objects to, and run git land again")
 }
