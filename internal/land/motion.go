@@ -216,7 +216,7 @@ func (m *motion) guess(ctx context.Context, v ledger.View) (done bool, err error
 		return false, nil
 	}
 	gate, err := judge(ctx, m.l, p, m.wanted())
-	if err != nil || !gate.judgement.Pass && !m.r.Force {
+	if err != nil || !gate.judgement.Pass { // what is missing, an override has to name truly
 		return false, nil
 	}
 	m.describe(p)

@@ -73,7 +73,7 @@ func (l *Ledger) fetchMirror(ctx context.Context, w Want, fromHead bool) (r read
 		specs = append(specs, head)
 	}
 	if err = l.Repo.Fetch(ctx, l.remote, specs...); err != nil {
-		stale, err = l.fetchPresent(ctx, err, ours, branch, fromHead)
+		stale, err = l.fetchPresent(ctx, err, specs, ours, branch, fromHead)
 		if err != nil || stale {
 			return r, name, stale, err
 		}
@@ -149,15 +149,20 @@ func (l *Ledger) Mirror(ctx context.Context, w Want) (View, bool) {
 // fetchPresent follows a fetch that failed with cause: it lists the remote, to
 // tell an unreachable one from one that lacks the branch, and fetches what is
 // there.
-func (l *Ledger) fetchPresent(ctx context.Context, cause error, ours []git.Refspec, branch git.Refspec, fromHead bool) (stale bool, err error) {
+func (l *Ledger) fetchPresent(ctx context.Context, cause error, all, ours []git.Refspec, branch git.Refspec, fromHead bool) (stale bool, err error) {
 	list, err := l.list(ctx)
 	if err != nil {
 		return false, err
 	}
-	if fromHead && string(list.Head) != branch.From && list.Head != "" {
+	if fromHead && string(list.Head) != branch.From && l.hasBranches(list) {
 		return true, nil
 	}
 	if _, present := list.Refs[object.Ref(branch.From)]; present {
+		// It answers. Another session of this clone may have told the mirror
+		// what it moved, in the middle of our fetch; git does not like that.
+		if l.Repo.Fetch(ctx, l.remote, all...) == nil {
+			return false, nil
+		}
 		return false, l.unreachable(cause)
 	}
 	if err := l.Repo.Fetch(ctx, l.remote, ours...); err != nil {

@@ -340,6 +340,9 @@ func (l *Ledger) publishOnto(ctx context.Context, tip object.OID, waiting []note
 		if err != nil || !out.Done {
 			return false, err
 		}
+		if !l.IsLocal() { // so that the landing that follows can be planned from the mirror
+			l.note("verification", tip, d.Tip)
+		}
 	}
 	for _, v := range waiting {
 		if err := l.Dir.Outbox().Remove(v.ID); err != nil {

@@ -158,9 +158,9 @@ func (l *Ledger) learnHead(ctx context.Context, known *knowledge) error {
 		known.Head = list.Head
 		return l.saveKnowledge(*known)
 	}
-	// Git does not tell where an unborn HEAD points. The first landing in an
-	// empty remote goes where this clone is; that is not kept.
-	if len(list.Refs) == 0 {
+	// Git does not tell where an unborn HEAD points. The first landing in a
+	// remote without branches goes where this clone is; that is not kept.
+	if known.Head = ""; !l.hasBranches(list) {
 		known.Head, err = l.Repo.HeadBranch(ctx)
 	}
 	if err == nil && known.Head == "" {
@@ -203,10 +203,24 @@ func (l *Ledger) Branches(ctx context.Context) ([]object.Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := func(ref object.Ref) bool { // a namespace of ours may lie below refs/heads
-		return strings.HasPrefix(string(ref), l.spaces.leases) || strings.HasPrefix(string(ref), l.spaces.probes[2])
+	return slices.DeleteFunc(refs, l.isOurs), nil
+}
+
+// isOurs reports whether a ref is in a namespace of ours, which may lie below
+// refs/heads.
+func (l *Ledger) isOurs(ref object.Ref) bool {
+	return strings.HasPrefix(string(ref), l.spaces.leases) || strings.HasPrefix(string(ref), l.spaces.probes[2])
+}
+
+// hasBranches reports whether there is any branch that is not ours. Before the
+// first landing there may be a lease and verifications.
+func (l *Ledger) hasBranches(list git.Listing) bool {
+	for ref := range list.Refs {
+		if strings.HasPrefix(string(ref), "refs/heads/") && !l.isOurs(ref) {
+			return true
+		}
 	}
-	return slices.DeleteFunc(refs, own), nil
+	return false
 }
 
 // all lists the refs of the authority below prefix, in order.
