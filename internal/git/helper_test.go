@@ -12,8 +12,19 @@ import (
 // initRepo makes an empty repository with a work tree.
 func initRepo(t *testing.T, args ...string) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := tempDir(t)
 	gittest.Git(t, dir, append(append([]string{"init", "--quiet", "--initial-branch=main"}, args...), ".")...)
+	return dir
+}
+
+// tempDir is a temporary directory under the name by which git knows it: on some
+// systems the usual one is a symbolic link.
+func tempDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 

@@ -19,7 +19,7 @@ func TestOpen(t *testing.T) {
 	t.Parallel()
 	dir := initRepo(t)
 	gittest.Commit(t, dir, "begin", map[string]string{"sub/file": "x\n"})
-	linked := filepath.Join(t.TempDir(), "linked")
+	linked := filepath.Join(tempDir(t), "linked")
 	gittest.Git(t, dir, "worktree", "add", "--quiet", "-b", "side", linked)
 	bare := gittest.Bare(t, "--object-format=sha256")
 	link := filepath.Join(t.TempDir(), "link")

@@ -16,7 +16,7 @@ func TestWorktrees(t *testing.T) {
 	t.Parallel()
 	dir := initRepo(t)
 	gittest.Commit(t, dir, "begin", nil)
-	side, loose := filepath.Join(t.TempDir(), "si de\nx"), filepath.Join(t.TempDir(), "loose")
+	side, loose := filepath.Join(tempDir(t), "si de\nx"), filepath.Join(tempDir(t), "loose")
 	gittest.Git(t, dir, "worktree", "add", "--quiet", "-b", "side", side)
 	gittest.Git(t, dir, "worktree", "add", "--quiet", "--detach", loose)
 	want := []git.Worktree{{Path: dir, Branch: "refs/heads/main"}, {Path: side, Branch: "refs/heads/side"}, {Path: loose}}

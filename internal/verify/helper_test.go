@@ -75,13 +75,24 @@ type clone struct {
 // initRepo makes a repository with one commit.
 func initRepo(t *testing.T, args ...string) *clone {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "project")
+	dir := filepath.Join(tempDir(t), "project")
 	gittest.Git(t, filepath.Dir(dir), append(append([]string{"init", "--quiet", "--initial-branch=main"}, args...), dir)...)
 	gittest.Commit(t, dir, "begin", map[string]string{
 		"file": "one\n", "sub/file": "two\n", ".gitignore": "*.tmp\nbuild/\n"})
 	env, _ := gittest.Env(t)
-	cache := filepath.Join(t.TempDir(), "cache", "of", "user")
+	cache := filepath.Join(tempDir(t), "cache", "of", "user")
 	return &clone{t: t, dir: dir, env: gittest.With(env, "XDG_CACHE_HOME="+cache), cache: cache}
+}
+
+// tempDir is a temporary directory under the name by which git knows it: on some
+// systems the usual one is a symbolic link.
+func tempDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // in is the same clone as seen from another directory, with vars.

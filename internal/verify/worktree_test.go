@@ -80,7 +80,7 @@ func TestWorktreePlace(t *testing.T) {
 func TestWorktreePlaceIsConfigured(t *testing.T) {
 	t.Parallel()
 	c, tree := dirty(t)
-	home, cache, other := t.TempDir(), t.TempDir(), t.TempDir()
+	home, cache, other := tempDir(t), tempDir(t), tempDir(t)
 	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[user]\nname = Ada\nemail = a@x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
