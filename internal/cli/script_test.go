@@ -30,11 +30,12 @@ func TestMain(m *testing.M) {
 // ada and bob, with a HOME of its own.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	staged := stage(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Setup:               func(env *testscript.Env) error { return setUp(t, env) },
+		Setup:               func(env *testscript.Env) error { return setUp(t, env, staged) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,
 			"field":  field,
@@ -43,19 +44,41 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-func setUp(t *testing.T, env *testscript.Env) error {
+// stage is what every script begins with, made once. The clones reach the
+// remote by a path of their own, so that the whole can be copied.
+func stage(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	origin := filepath.Join(dir, "origin.git")
+	if err := os.Rename(gittest.Remote(t), origin); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range []string{"ada", "bob"} {
+		clone := filepath.Join(dir, who)
+		gittest.Git(t, dir, "clone", "--quiet", "--template=", gittest.URL(origin), clone)
+		gittest.Git(t, clone, "config", "user.name", who)
+		gittest.Git(t, clone, "config", "user.email", who+"@example.com")
+		gittest.Git(t, clone, "config", "lease.host", who+"s-laptop")
+	}
+	return dir
+}
+
+func setUp(t *testing.T, env *testscript.Env, stage string) error {
 	vars, _ := gittest.Env(t)
 	env.Vars = append(env.Vars, vars...)
-	origin := filepath.Join(env.WorkDir, "origin.git")
-	if err := os.Rename(gittest.Remote(t), origin); err != nil {
+	if err := os.CopyFS(env.WorkDir, os.DirFS(stage)); err != nil {
 		return err
 	}
 	for _, who := range []string{"ada", "bob"} {
-		dir := filepath.Join(env.WorkDir, who)
-		gittest.Git(t, env.WorkDir, "clone", "--quiet", gittest.URL(origin), dir)
-		gittest.Git(t, dir, "config", "user.name", who)
-		gittest.Git(t, dir, "config", "user.email", who+"@example.com")
-		gittest.Git(t, dir, "config", "lease.host", who+"s-laptop")
+		path := filepath.Join(env.WorkDir, who, ".git", "config")
+		config, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		moved := strings.ReplaceAll(string(config), gittest.URL(stage), gittest.URL(env.WorkDir))
+		if err := os.WriteFile(path, []byte(moved), 0o600); err != nil {
+			return err
+		}
 	}
 	return nil
 }
