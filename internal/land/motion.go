@@ -307,7 +307,8 @@ func (m *motion) enter(ctx context.Context, v ledger.View) (again bool, err erro
 		if m.wait.Again(ctx, *hold) {
 			return true, nil
 		}
-		return false, errors.Join(lease.Held(m.l, v, false), ctx.Err())
+		f := lease.Held(m.l, v, false).WithHint("run git land again with --timeout 10m to wait longer   (or, if that operation is dead: %s)", lease.BreakCommand(m.l, v))
+		return false, errors.Join(f, ctx.Err())
 	case !m.heldWay:
 		return false, nil
 	}

@@ -144,8 +144,13 @@ func Held(l *ledger.Ledger, v ledger.View, own bool) *fault.Error {
 			WithHint("%s", l.Command("git", "lease", "release", v.Name)).WithFacts(facts)
 	}
 	return fault.New(fault.Held, "the lease %s is held by %s", v.Name, Describe(*h, l.Now())).
-		WithHint("%s   (or, if that operation is dead: %s)", l.Command("git", "lease", "acquire", v.Name, "--wait"),
-			l.Command("git", "lease", "break", v.Name, "--operation", h.Operation.String(), "--reason", "WHY")).WithFacts(facts)
+		WithHint("%s   (or, if that operation is dead: %s)", l.Command("git", "lease", "acquire", v.Name, "--wait"), BreakCommand(l, v)).
+		WithFacts(facts)
+}
+
+// BreakCommand is the whole command that takes the lease off its holder.
+func BreakCommand(l *ledger.Ledger, v ledger.View) string {
+	return l.Command("git", "lease", "break", v.Name, "--operation", v.Hold().Operation.String(), "--reason", "WHY")
 }
 
 // Describe says who holds a lease, in one line.
