@@ -80,3 +80,44 @@ func TestIntentToAddIsNotStaged(t *testing.T) {
 		}
 	})
 }
+
+// In a remote without branches everything goes where this clone is, also when
+// a verification or a lease was there before the first landing.
+func TestFirstLandingInAnEmptyRemote(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Bare(t)
+	s := clone(t, remote).with("GIT_LEASE_SESSION=mine")
+	s.write(map[string]string{"new": "n\n"})
+	s.verify("new")
+	s.exits(0, "git-lease", "acquire")
+	s.exits(0, "git-land", "-m", "new", "--", "new")
+	if got := gittest.Git(t, remote, "show", "main:new"); got != "n" {
+		t.Errorf("landed %q", got)
+	}
+}
+
+// A HEAD that was on a branch, and is on none now, is no remote that is down.
+func TestHeadOfTheRemoteIsNowhere(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.exits(0, "git-lease", "show")
+	gittest.Git(t, remote, "symbolic-ref", "HEAD", "refs/heads/gone")
+	s.exits(129, "git-lease", "show")
+	s.git("config", "land.onto", "main")
+	s.exits(0, "git-lease", "show")
+}
+
+// What is staged in the middle of a merge is two parents' content. Landed as one
+// commit, the merge would be lost.
+func TestMergeUnderWay(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	s.git("checkout", "-q", "-b", "feature")
+	gittest.Commit(t, s.dir, "feature", map[string]string{"feature": "f\n"})
+	s.git("checkout", "-q", "main")
+	s.git("merge", "-q", "--no-ff", "--no-commit", "feature")
+	s.exits(5, "git-land", "-m", "merged")
+	s.git("commit", "-q", "-m", "merged")
+	s.force()
+}

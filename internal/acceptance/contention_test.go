@@ -90,3 +90,49 @@ func TestCheckBesideOneThatFailed(t *testing.T) {
 		t.Errorf("the lease: %q", got)
 	}
 }
+
+// A hook of the clone refuses under the session's lease: nothing was sent, so
+// what was refused does not land later, with the lease still held.
+func TestHookRefusesUnderTheSessionsLease(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote).with("GIT_LEASE_SESSION=mine")
+	s.exits(0, "git-lease", "acquire")
+	before := gittest.Refs(t, remote)
+	s.beforeFirstPush("exit 1")
+	s.write(map[string]string{"new": "refused\n"})
+	r := s.exits(9, "git-land", "--force-unverified", "--reason", "test", "-m", "new", "--", "new")
+	if !strings.Contains(r.Stderr, "nothing landed") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+	sameRefs(t, "remote", before, gittest.Refs(t, remote))
+	s.write(map[string]string{"new": "mended\n"})
+	s.force("--", "new")
+	if got := gittest.Git(t, remote, "log", "--format=%s", "main"); got != "change\nbegin" {
+		t.Errorf("landed %q", got)
+	}
+	s.exits(0, "git-lease", "release")
+}
+
+// Another session of the clone tells the mirror what it moved, between the look
+// of our fetch at it and its writing.
+func TestMirrorMovesUnderAFetch(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s, other := clone(t, remote), clone(t, remote)
+	other.write(map[string]string{"one": "1\n"})
+	other.force("--", "one")
+	s.exits(0, "git-lease", "show")
+	other.write(map[string]string{"two": "2\n"})
+	other.force("--", "two")
+	dir := t.TempDir()
+	gittest.Script(t, dir+"/pack", fmt.Sprintf(`#!/bin/sh
+(
+	unset GIT_DIR
+	cd '%s' && git update-ref refs/lease-remote/origin/heads/main refs/lease-remote/origin/heads/main~1
+)
+exec "$@"
+`, s.dir))
+	s.with("GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=uploadpack.packObjectsHook", "GIT_CONFIG_VALUE_0="+dir+"/pack").
+		exits(0, "git-lease", "show")
+}

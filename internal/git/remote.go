@@ -142,6 +142,8 @@ type PushResult struct {
 	Complete bool
 	Refs     map[object.Ref]RefStatus
 	Err      error // the *Error of a push that did not exit with 0
+	// Unsent means that nothing was sent: a pre-push hook of this clone refused.
+	Unsent bool
 }
 
 // Push runs one git push. The error is for a push that could not be asked for;
@@ -183,7 +185,21 @@ func (r *Repo) Push(ctx context.Context, p Push) (PushResult, error) {
 	for _, m := range p.Moves {
 		result.Complete = result.Complete && result.Refs[m.Ref].OK
 	}
+	// Git dies with 128 of whatever goes wrong with a connection, and has a line
+	// for each ref once it has sent something; but not so over HTTP.
+	result.Unsent = p.Hooks && len(result.Refs) == 0 && ExitCode(err) == 1 && !r.byHelper(ctx, p.Remote)
 	return result, nil
+}
+
+// byHelper reports whether git leaves the talking to a helper, as it does for
+// HTTP, or whether that is not known.
+func (r *Repo) byHelper(ctx context.Context, remote Remote) bool {
+	url, err := r.run(ctx, command{reading: true, args: []string{"ls-remote", "--get-url", "--end-of-options", remote.fetchFrom}})
+	if err != nil || strings.Contains(url, "::") || r.Config.Get("remote."+remote.Name+".vcs") != "" {
+		return true
+	}
+	scheme, _, found := strings.Cut(url, "://")
+	return found && !slices.Contains([]string{"file", "git", "ssh", "git+ssh", "ssh+git"}, scheme)
 }
 
 // parsePorcelain reads the lines "<flag>\t<from>:<to>\t<summary> (<reason>)" of

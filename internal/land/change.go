@@ -3,7 +3,9 @@ package land
 import (
 	"context"
 	"errors"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -182,6 +184,10 @@ func (c *change) takeStaged(ctx context.Context, repo *git.Repo, within []string
 	c.kind, c.chosen, c.diff = fromStaged, within, staged
 	if err := c.check(); err != nil {
 		return err
+	}
+	if _, err := os.Stat(filepath.Join(repo.GitDir, "MERGE_HEAD")); err == nil {
+		return fault.New(fault.Conflict, "a merge is under way, and what is staged is its result").
+			WithHint("git commit && git land")
 	}
 	if len(within) == 0 {
 		c.tree, err = repo.WriteTree(ctx)

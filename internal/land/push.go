@@ -230,6 +230,9 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 		if ctx.Err() != nil {
 			return m.interrupted(ctx, b)
 		}
+		if out.Unsent {
+			return false, m.unsent(out.Said)
+		}
 		said = out.Said
 		v, fate, err := m.reread(ctx)
 		if err != nil {
@@ -244,11 +247,20 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 			m.heldWay, m.next = true, &v
 			return false, nil
 		}
-		if out.Unsent {
-			break // a hook of this clone said no, and would again
-		}
 	}
 	return m.withdraw(ctx, said)
+}
+
+// unsent takes back the attempt of a push that was never sent. It cannot arrive,
+// so nothing has to outrun it.
+func (m *motion) unsent(said error) error {
+	last := len(m.tried) - 1
+	m.tried, m.journal.Attempts = m.tried[:last], m.journal.Attempts[:last]
+	if err := m.write(); err != nil {
+		return m.open(err)
+	}
+	return fault.New(fault.Unreachable, "a hook of this clone refused the push, and nothing landed: %w", said).
+		WithHint("mend what it objects to, and run git land again")
 }
 
 func (m *motion) pushed() { m.step("pushed", "to "+m.l.Remote) }

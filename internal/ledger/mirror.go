@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -31,9 +32,12 @@ func (l *Ledger) readRemote(ctx context.Context, w Want) (reading, Want, error) 
 		if err != nil {
 			return reading{}, w, err
 		}
-		if !stale || attempt == 2 {
+		if !stale || attempt == 2 && r != (reading{}) {
 			w.Name = name
 			return r, w, nil
+		}
+		if attempt == 2 {
+			return reading{}, w, l.unreachable(errors.New("its HEAD moves all the time"))
 		}
 		// The authority's HEAD is no longer where it was when we asked.
 		if err := l.learnHead(ctx, &known); err != nil {

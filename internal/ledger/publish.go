@@ -32,9 +32,7 @@ type Outcome struct {
 	Done bool
 	// Said is what git or the remote said of a publication that is not done.
 	Said error
-	// Unsent means that git gave up without a word on any ref and without
-	// dying, as it does when a pre-push hook of this clone refuses. Over HTTP
-	// a broken connection looks the same, so it is no proof.
+	// Unsent means that nothing was sent: a pre-push hook of this clone refused.
 	Unsent bool
 }
 
@@ -53,7 +51,7 @@ func (l *Ledger) Publish(ctx context.Context, p Publication) (Outcome, error) {
 	if result.Complete {
 		return Outcome{Done: true}, nil
 	}
-	return Outcome{Said: saidOf(result), Unsent: len(result.Refs) == 0 && git.ExitCode(result.Err) == 1}, nil
+	return Outcome{Said: saidOf(result), Unsent: result.Unsent}, nil
 }
 
 // saidOf gathers what a push said, for people.
