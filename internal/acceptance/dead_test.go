@@ -169,3 +169,20 @@ func TestRelativeGitDir(t *testing.T) {
 		t.Errorf("status %q", got)
 	}
 }
+
+// A clone that is moved takes its unfinished landings along.
+func TestCloneMovedAfterALandingThatDied(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"README": "second\n"})
+	s.dies(remote, "post-receive", "--", "README")
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := os.Rename(s.dir, moved); err != nil {
+		t.Fatal(err)
+	}
+	s.dir = moved
+	if r := s.exits(0, "git-land"); !strings.Contains(r.Stderr, "finished it") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+}

@@ -58,3 +58,20 @@ git update-ref refs/notes/landing/main $c
 	gittest.Git(t, remote, "update-ref", "-d", "refs/notes/landing/main")
 	s.exits(0, "git-land", "-m", "new", "--", "new")
 }
+
+// Reading goes on below what cannot be read.
+func TestLogBelowAMalformedTip(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"new": "n\n"})
+	s.force("--", "new")
+	bad := gittest.Git(t, remote, "commit-tree", "-p", "refs/lease/main", "-m", "garbage", "main^{tree}")
+	gittest.Git(t, remote, "update-ref", "refs/lease/main", bad)
+	if got := s.exits(8, "git-lease", "log").Stdout; strings.Count(got, "\n") != 2 {
+		t.Errorf("log %q", got)
+	}
+	if got := s.exits(8, "git-land", "log").Stdout; strings.Count(got, "\n") != 1 {
+		t.Errorf("landings %q", got)
+	}
+}

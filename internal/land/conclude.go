@@ -25,7 +25,7 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, r Request) error {
 		return err
 	}
 	for _, u := range list {
-		if u.gitDir != l.Repo.GitDir {
+		if u.gitDir != placeOf(l.Repo) {
 			continue
 		}
 		witness, err := l.Dir.Witness(u.Operation)

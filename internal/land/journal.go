@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/oklog/ulid/v2"
 
@@ -22,7 +23,7 @@ type journal struct {
 	Format    int        `json:"format"`
 	Operation ulid.ULID  `json:"operation"`
 	Landing   ulid.ULID  `json:"landing"`
-	GitDir    string     `json:"git_dir"` // of the worktree that lands
+	GitDir    string     `json:"git_dir"` // of the worktree that lands, from the common one: clones are moved
 	Remote    string     `json:"remote"`
 	Lease     string     `json:"lease"`
 	Branch    object.Ref `json:"branch"`
@@ -136,6 +137,15 @@ func loadJournal(dir session.Dir, op ulid.ULID) (journal, error) {
 }
 
 const journalFormat = 1
+
+// placeOf tells the worktrees of a clone apart, wherever the clone is.
+func placeOf(repo *git.Repo) string {
+	place, err := filepath.Rel(repo.CommonDir, repo.GitDir)
+	if err != nil {
+		return repo.GitDir
+	}
+	return place
+}
 
 // unfinished lists the landings of this clone that have a journal.
 func unfinished(dir session.Dir) ([]Unfinished, error) {

@@ -89,7 +89,7 @@ func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
 	} else if !errors.Is(err, session.ErrNoToken) {
 		return nil, err
 	}
-	m.journal = journal{Format: journalFormat, Operation: l.NewID(), Landing: l.NewID(), GitDir: l.Repo.GitDir, Remote: l.Remote}
+	m.journal = journal{Format: journalFormat, Operation: l.NewID(), Landing: l.NewID(), GitDir: placeOf(l.Repo), Remote: l.Remote}
 	if r.DryRun {
 		return m, nil
 	}

@@ -74,12 +74,22 @@ func Walk(ctx context.Context, l *ledger.Ledger, v ledger.View, yield func(event
 	if v.Tip == nil && !v.Deleted {
 		at = v.BadTip
 	}
-	for at != "" {
+	for unread := 0; at != "" && unread < lookBack; {
 		e, err := l.Event(ctx, at, v.Name)
-		if err != nil && v.Problem == nil {
-			return err
+		if err != nil {
+			if v.Problem == nil {
+				return err
+			}
+			// What cannot be read may stand on events that can.
+			c, err := l.Repo.Commit(ctx, at)
+			if err != nil || len(c.Parents) == 0 {
+				break
+			}
+			at = c.Parents[0]
+			unread++
+			continue
 		}
-		if err != nil || !yield(e) || e.First() || len(e.Parents) == 0 {
+		if !yield(e) || e.First() || len(e.Parents) == 0 {
 			break
 		}
 		at = e.Parents[0]
