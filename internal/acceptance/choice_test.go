@@ -67,6 +67,19 @@ func TestIntentToAddIsNotStaged(t *testing.T) {
 			}
 		})
 	}
+	t.Run("chosen, in a stale clone", func(t *testing.T) {
+		t.Parallel()
+		remote := gittest.Remote(t)
+		s, other := clone(t, remote), clone(t, remote)
+		other.write(map[string]string{"theirs": "t\n"})
+		other.force("--", "theirs")
+		s.write(map[string]string{"sub/later": "later\n"})
+		s.git("add", "-N", "sub/later")
+		s.at("sub").force("--", "later")
+		if got := s.git("status", "--porcelain"); got != "" {
+			t.Errorf("status after landing: %q", got)
+		}
+	})
 	t.Run("beside commits", func(t *testing.T) {
 		t.Parallel()
 		remote := gittest.Remote(t)

@@ -71,6 +71,28 @@ func TestStagedAfterALandingThatDied(t *testing.T) {
 	}
 }
 
+// The same for chosen paths: half of one was staged when it landed, another is
+// staged since.
+func TestPathStagedAfterALandingThatDied(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"README": "half\n", "new": "half\n"})
+	s.git("add", "README")
+	s.write(map[string]string{"README": "whole\n", "new": "whole\n"})
+	s.dies(remote, "post-receive", "--", "README", "new")
+	s.write(map[string]string{"new": "staged since\n"})
+	s.git("add", "new")
+	s.write(map[string]string{"new": "and more\n"})
+	s.force() // what is staged since
+	if got := gittest.Git(t, remote, "show", "main:new"); got != "staged since" {
+		t.Errorf("landed %q", got)
+	}
+	if got := s.git("status", "--porcelain"); got != " M new" {
+		t.Errorf("status %q", got)
+	}
+}
+
 // A branch that was set back must not keep a worktree from landing for ever.
 func TestBranchSetBackAfterALandingThatDied(t *testing.T) {
 	t.Parallel()

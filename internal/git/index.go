@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"gitland/internal/object"
@@ -33,8 +32,22 @@ func (c Change) IsSubmodule() bool { return c.NewMode == "160000" }
 // pathspecs, which are relative to the top; none means everywhere. An entry
 // that is only meant to be added ("git add -N") has no content yet, and is none.
 func (r *Repo) DiffIndex(ctx context.Context, tree object.OID, within []string) ([]Change, error) {
-	return r.rawDiff(ctx, command{reading: true, dir: r.Top, args: []string{"diff-index", "--cached", "-z", "--raw",
-		"--no-renames", "--full-index", "--ignore-submodules=none", "--ita-invisible-in-index", string(tree)}}, within...)
+	return r.diffIndex(ctx, r.Top, tree, within, "--ita-invisible-in-index")
+}
+
+// DiffEntries is DiffIndex with pathspecs that are relative to the top or to
+// Dir. An entry that is only meant to be added is one, with an empty file.
+func (r *Repo) DiffEntries(ctx context.Context, tree object.OID, within []string, fromTop bool) ([]Change, error) {
+	dir := ""
+	if fromTop {
+		dir = r.Top
+	}
+	return r.diffIndex(ctx, dir, tree, within)
+}
+
+func (r *Repo) diffIndex(ctx context.Context, dir string, tree object.OID, within []string, options ...string) ([]Change, error) {
+	args := []string{"diff-index", "--cached", "-z", "--raw", "--no-relative", "--no-renames", "--full-index", "--ignore-submodules=none"}
+	return r.rawDiff(ctx, command{reading: true, dir: dir, args: append(append(args, options...), string(tree))}, within...)
 }
 
 // Modified lists the tracked paths, relative to the top, whose file differs
@@ -82,20 +95,6 @@ type IndexEntry struct {
 	Mode string
 	OID  object.OID
 	Path string
-}
-
-// Unmerged lists the paths that are in the middle of a merge.
-func (r *Repo) Unmerged(ctx context.Context) ([]string, error) {
-	out, err := r.run(ctx, command{reading: true, args: []string{"ls-files", "--unmerged", "-z", "--full-name"}, dir: r.Top})
-	if err != nil || out == "" {
-		return nil, err
-	}
-	var paths []string
-	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		_, path, _ := strings.Cut(line, "\t")
-		paths = append(paths, path)
-	}
-	return slices.Compact(paths), nil
 }
 
 // IndexEntries reads the entries of the given paths, as literal names relative
@@ -186,6 +185,15 @@ func (r *Repo) TempIndex(ctx context.Context, id string) (*TempIndex, error) {
 	c := *r
 	c.environ = append(r.Environ(), "GIT_INDEX_FILE="+path)
 	return &TempIndex{repo: &c, path: path}, nil
+}
+
+// IndexStamp changes whenever the index does, and sometimes when it does not.
+func (r *Repo) IndexStamp() string {
+	info, err := os.Stat(r.indexPath())
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.ModTime().UnixNano(), info.Size())
 }
 
 // indexPath honours GIT_INDEX_FILE, which git itself sets for hooks.

@@ -119,11 +119,9 @@ func TestUnmerged(t *testing.T) {
 			t.Errorf("%s: got %v, %v", path, got, err)
 		}
 	}
-	if got := must(open(t, dir).Unmerged(t.Context()))(t); !slices.Equal(got, []string{"file"}) {
-		t.Errorf("got %q", got)
-	}
-	if got := must(open(t, initRepo(t)).Unmerged(t.Context()))(t); got != nil {
-		t.Errorf("got %q", got)
+	diff := must(r.DiffEntries(t.Context(), revParse(t, dir, "HEAD^{tree}"), []string{"."}, true))(t)
+	if len(diff) != 1 || diff[0].Path != "file" || !diff[0].Unmerged {
+		t.Errorf("got %+v", diff)
 	}
 	if tree, err := r.WriteTree(t.Context()); err == nil {
 		t.Errorf("got the tree %s", tree)

@@ -34,6 +34,8 @@ type change struct {
 	headTree object.OID   // HEAD's tree; the empty tree when unborn
 	tree     object.OID   // HEAD's tree with the change: the change's own tree
 	diff     []git.Change // from headTree to tree
+	staged   []git.Change // fromPaths: where the index was not as headTree, within the paths
+	stamp    string       // of the index then
 	modified []string     // fromCommits: tracked files that differ from the index
 }
 
@@ -101,9 +103,9 @@ func readHead(ctx context.Context, repo *git.Repo) (change, error) {
 // paths. prefix is what the pathspecs are relative to.
 func (c *change) takePaths(ctx context.Context, repo *git.Repo, id, prefix string, add func(*git.TempIndex) error) error {
 	var wg sync.WaitGroup
-	var unmerged []string
-	var unmergedErr error
-	wg.Go(func() { unmerged, unmergedErr = repo.Unmerged(ctx) })
+	var stagedErr error
+	c.stamp = repo.IndexStamp()
+	wg.Go(func() { c.staged, stagedErr = repo.DiffEntries(ctx, c.headTree, c.chosen, prefix == "") })
 	defer wg.Wait()
 	index, err := repo.TempIndex(ctx, id)
 	if err != nil {
@@ -114,10 +116,36 @@ func (c *change) takePaths(ctx context.Context, repo *git.Repo, id, prefix strin
 		return err
 	}
 	wg.Wait()
-	if both := overlap(c.paths(), unmerged); len(both) > 0 {
-		return fault.New(fault.Conflict, "%s is in the middle of a merge", shortList(both)).WithHint("git status")
+	var unmerged []string
+	for _, d := range c.staged {
+		if d.Unmerged {
+			unmerged = append(unmerged, d.Path)
+		}
 	}
-	return unmergedErr
+	if len(unmerged) > 0 {
+		return fault.New(fault.Conflict, "%s is in the middle of a merge", shortList(unmerged)).WithHint("git status")
+	}
+	return stagedErr
+}
+
+// indexed is the change with only those paths of which the index has, in
+// entries, what it had when the change was read. What the user staged since is
+// the user's.
+func (c change) indexed(entries []git.IndexEntry) []git.IndexEntry {
+	before := map[string]git.IndexEntry{}
+	for _, d := range c.diff {
+		before[d.Path] = git.IndexEntry{Mode: d.OldMode, OID: d.Old}
+	}
+	for _, d := range c.staged {
+		before[d.Path] = git.IndexEntry{Mode: d.NewMode, OID: d.New}
+	}
+	now := map[string]git.IndexEntry{}
+	for _, e := range entries {
+		now[e.Path] = e
+	}
+	return slices.DeleteFunc(newEntries(c.diff), func(e git.IndexEntry) bool {
+		return now[e.Path].OID != before[e.Path].OID
+	})
 }
 
 // addTo adds the chosen paths to a copy of the index. Most often nothing else is

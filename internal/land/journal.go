@@ -38,6 +38,8 @@ type journal struct {
 	Head     object.OID `json:"head,omitempty"`
 	HeadTree object.OID `json:"head_tree"`
 	Tree     object.OID `json:"tree"` // HEAD's tree with the change
+	// Staged is where the index was not as HEAD, within the chosen paths.
+	Staged []git.Change `json:"staged,omitempty"`
 
 	// Attempts are the pushes that were made, or about to be; all but the last
 	// are known to have been overtaken.
@@ -108,7 +110,7 @@ func (j journal) byEvent(oid object.OID) (attempt, bool) {
 
 // change is what landed, for bringing the local side along.
 func (j journal) change(ctx context.Context, repo *git.Repo) (change, error) {
-	c := change{kind: j.Kind, branch: j.Local, head: j.Head, headTree: j.HeadTree, tree: j.Tree}
+	c := change{kind: j.Kind, branch: j.Local, head: j.Head, headTree: j.HeadTree, tree: j.Tree, staged: j.Staged}
 	var err error
 	if c.kind != fromCommits {
 		c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree)

@@ -81,15 +81,18 @@ func (s *follower) moveFiles(ctx context.Context) error {
 		repo.Refresh(ctx)
 		return repo.MoveWorkTree(ctx, s.change.tree, s.tree, false)
 	}
-	if s.tree == s.change.tree {
-		return repo.SetIndex(ctx, newEntries(s.change.diff))
+	if s.tree == s.change.tree && s.change.stamp != "" && s.change.stamp == repo.IndexStamp() {
+		return repo.SetIndex(ctx, newEntries(s.change.diff)) // nobody has touched the index
 	}
 	before, _, err := repo.IndexEntries(ctx, s.change.paths())
 	if err != nil {
 		return err
 	}
-	if err := repo.SetIndex(ctx, newEntries(s.change.diff)); err != nil {
+	if err := repo.SetIndex(ctx, s.change.indexed(before)); err != nil {
 		return err
+	}
+	if s.tree == s.change.tree {
+		return nil
 	}
 	repo.Refresh(ctx)
 	if err := repo.MoveWorkTree(ctx, s.change.tree, s.tree, false); err != nil {

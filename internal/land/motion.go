@@ -156,7 +156,7 @@ func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err er
 	m.want = ledger.Want{Name: view.Name, Branch: view.Branch}
 	j := &m.journal
 	j.Lease, j.Branch, j.Unit = view.Name, view.Branch, m.unit(view)
-	j.Kind, j.Local, j.Head, j.HeadTree, j.Tree = m.change.kind, m.change.branch, m.change.head, m.change.headTree, m.change.tree
+	j.Kind, j.Local, j.Head, j.HeadTree, j.Tree, j.Staged = m.change.kind, m.change.branch, m.change.head, m.change.headTree, m.change.tree, m.change.staged
 	return view, guess, nil
 }
 
