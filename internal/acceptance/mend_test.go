@@ -75,3 +75,21 @@ func TestLogBelowAMalformedTip(t *testing.T) {
 		t.Errorf("landings %q", got)
 	}
 }
+
+// A landing that is planned from the mirror finds out only by its push that the
+// chain is broken. It says so, and lands when that is mended.
+func TestChainBreaksUnderAFreshMirror(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"one": "1\n", "two": "2\n"})
+	s.force("--", "one")
+	s.verify("two")
+	bad := gittest.Git(t, remote, "commit-tree", "-p", "refs/lease/main", "-m", "garbage", "main^{tree}")
+	gittest.Git(t, remote, "update-ref", "refs/lease/main", bad)
+	if r := s.exits(8, "git-land", "-m", "two", "--", "two"); !strings.Contains(r.Stderr, "adopt main --over "+bad) {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+	s.exits(0, "git-lease", "adopt", "--over", bad, "--reason", "mend")
+	s.exits(0, "git-land", "-m", "two", "--", "two")
+}

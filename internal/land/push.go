@@ -325,8 +325,13 @@ func (m *motion) inBranch(ctx context.Context, commit, tip object.OID) (bool, er
 
 // open is the fault of a landing whose outcome is not known.
 func (m *motion) open(cause error) error {
-	return &openError{fault.New(fault.Unreachable, "it is not known whether operation %s landed: %w", m.journal.Operation, cause).
-		WithHint("run git land again when %s can be reached: it first finds out", m.l.Remote)}
+	f := fault.New(fault.Unreachable, "it is not known whether operation %s landed: %w", m.journal.Operation, cause).
+		WithHint("run git land again when %s can be reached: it first finds out", m.l.Remote)
+	var told *fault.Error
+	if errors.As(cause, &told) && told.Class == fault.Ambiguous { // it can be reached, and the chain has to be mended first
+		f.Class, f.Hint, f.Facts = told.Class, told.Hint, told.Facts
+	}
+	return &openError{f}
 }
 
 // interrupted settles a push that was told to stop.
