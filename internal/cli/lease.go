@@ -5,7 +5,7 @@ func leaseTool() *tool {
 	return &tool{
 		name: "git lease",
 		root: &command{
-			synopsis: "[show] [NAME...]\nCOMMAND [OPTION...] [NAME]",
+			synopsis: "[show [NAME...]]\nCOMMAND [OPTION...] [NAME]",
 			about: `
 A lease keeps sessions from doing at the same time what must not overlap, such
 as preparing a release. It lives in the repository that it protects. Without a

@@ -36,22 +36,32 @@ func parseConfig(out string) Config {
 	return c
 }
 
+// canonical is the spelling under which git lists a key: section and variable
+// in lower case, what stands between them as it is.
+func canonical(key string) string {
+	first, last := strings.IndexByte(key, '.'), strings.LastIndexByte(key, '.')
+	if first < 0 {
+		return strings.ToLower(key)
+	}
+	return strings.ToLower(key[:first]) + key[first:last] + strings.ToLower(key[last:])
+}
+
 // Get is the last value of key, or "".
 func (c Config) Get(key string) string {
-	if all := c.values[key]; len(all) > 0 {
+	if all := c.All(key); len(all) > 0 {
 		return all[len(all)-1]
 	}
 	return ""
 }
 
 // All are the values of key, in git's order.
-func (c Config) All(key string) []string { return c.values[key] }
+func (c Config) All(key string) []string { return c.values[canonical(key)] }
 
 // Bool reads key as git reads a boolean; fallback is the value of an absent key.
 func (c Config) Bool(key string, fallback bool) (bool, error) {
 	switch v := strings.ToLower(c.Get(key)); v {
 	case "":
-		if len(c.values[key]) == 0 {
+		if len(c.All(key)) == 0 {
 			return fallback, nil
 		}
 		return false, nil // "key =" is false in git

@@ -20,6 +20,36 @@ func (r *Repo) DiffTrees(ctx context.Context, from, to object.OID) ([]Change, er
 	return d.changes, err
 }
 
+// A Scope is what paths mean: pathspecs relative to the repository's Dir, or to
+// the top; or, Literal, names and nothing else.
+type Scope struct {
+	Paths   []string
+	FromTop bool
+	Literal bool
+}
+
+func (r *Repo) in(s Scope, c command) command {
+	c.args = append(append(c.args, "--"), s.Paths...)
+	if s.FromTop {
+		c.dir = r.Top
+	}
+	if s.Literal {
+		c.env = append(c.env, literalPaths...)
+	}
+	return c
+}
+
+// DiffTreesWithin is DiffTrees for the paths of a scope. It asks git, which
+// alone knows what a pathspec matches.
+func (r *Repo) DiffTreesWithin(ctx context.Context, from, to object.OID, scope Scope) ([]Change, error) {
+	out, err := r.run(ctx, r.in(scope, command{reading: true, args: []string{"diff-tree", "-r", "-z", "--raw",
+		"--no-relative", "--no-renames", "--full-index", "--ignore-submodules=none", string(from), string(to)}}))
+	if err != nil {
+		return nil, err
+	}
+	return parseRaw(out)
+}
+
 type treeDiff struct {
 	ctx     context.Context
 	repo    *Repo

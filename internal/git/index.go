@@ -35,14 +35,14 @@ func (r *Repo) DiffIndex(ctx context.Context, tree object.OID, within []string) 
 	return r.diffIndex(ctx, r.Top, tree, within, "--ita-invisible-in-index")
 }
 
-// DiffEntries is DiffIndex with pathspecs that are relative to the top or to
-// Dir. An entry that is only meant to be added is one, with an empty file.
-func (r *Repo) DiffEntries(ctx context.Context, tree object.OID, within []string, fromTop bool) ([]Change, error) {
+// DiffEntries is DiffIndex for a scope. An entry that is only meant to be added
+// is one, with an empty file.
+func (r *Repo) DiffEntries(ctx context.Context, tree object.OID, scope Scope) ([]Change, error) {
 	dir := ""
-	if fromTop {
+	if scope.FromTop {
 		dir = r.Top
 	}
-	return r.diffIndex(ctx, dir, tree, within)
+	return r.diffIndex(ctx, dir, tree, scope.Paths)
 }
 
 func (r *Repo) diffIndex(ctx context.Context, dir string, tree object.OID, within []string, options ...string) ([]Change, error) {

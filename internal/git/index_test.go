@@ -119,7 +119,7 @@ func TestUnmerged(t *testing.T) {
 			t.Errorf("%s: got %v, %v", path, got, err)
 		}
 	}
-	diff := must(r.DiffEntries(t.Context(), revParse(t, dir, "HEAD^{tree}"), []string{"."}, true))(t)
+	diff := must(r.DiffEntries(t.Context(), revParse(t, dir, "HEAD^{tree}"), git.Scope{Paths: []string{"."}, FromTop: true}))(t)
 	if len(diff) != 1 || diff[0].Path != "file" || !diff[0].Unmerged {
 		t.Errorf("got %+v", diff)
 	}

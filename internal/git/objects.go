@@ -269,22 +269,22 @@ func (r *Repo) FirstParents(ctx context.Context, tip, excluded object.OID, max i
 	if excluded != "" {
 		args = append(args, "^"+string(excluded))
 	}
-	return r.oidList(ctx, args)
+	return r.oidList(ctx, command{args: args})
 }
 
-// LastTouched is the newest commit below tip that changed one of the paths,
-// which are literal and relative to the top; empty when there is none.
-func (r *Repo) LastTouched(ctx context.Context, tip object.OID, paths []string) (object.OID, error) {
-	args := append([]string{"rev-list", "--max-count=1", string(tip), "--"}, paths...)
-	list, err := r.oidList(ctx, args, literalPaths...)
+// LastTouched is the newest commit below tip that changed a path of the scope;
+// empty when there is none.
+func (r *Repo) LastTouched(ctx context.Context, tip object.OID, scope Scope) (object.OID, error) {
+	list, err := r.oidList(ctx, r.in(scope, command{args: []string{"rev-list", "--max-count=1", string(tip)}}))
 	if err != nil || len(list) == 0 {
 		return "", err
 	}
 	return list[0], nil
 }
 
-func (r *Repo) oidList(ctx context.Context, args []string, env ...string) ([]object.OID, error) {
-	out, err := r.run(ctx, command{reading: true, args: args, dir: r.Top, env: env})
+func (r *Repo) oidList(ctx context.Context, c command) ([]object.OID, error) {
+	c.reading = true
+	out, err := r.run(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -227,7 +227,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("first parents: got %v", got)
 	}
 	for path, want := range map[string]object.OID{"a": a, "d [x]": d, "d*": "", "A": ""} {
-		if got := must(r.LastTouched(ctx, d, []string{path}))(t); got != want {
+		if got := must(r.LastTouched(ctx, d, git.Scope{Paths: []string{path}, FromTop: true, Literal: true}))(t); got != want {
 			t.Errorf("last touched %q: got %v, want %v", path, got, want)
 		}
 	}

@@ -37,6 +37,11 @@ func TestParseConfig(t *testing.T) {
 	if got, want := c.Remotes(), []string{"Z", "a.b"}; !slices.Equal(got, want) {
 		t.Errorf("Remotes() = %q, want %q", got, want)
 	}
+	// Git lists section and variable in lower case; people write them as they like.
+	c = parseConfig("lease.notesnamespace\nrefs/x\x00remote.Up.pushurl\nu\x00")
+	if c.Get("lease.notesNamespace") != "refs/x" || c.Get("Remote.Up.pushURL") != "u" || c.Get("remote.up.pushurl") != "" {
+		t.Errorf("keys are not looked up as git spells them: %v", c)
+	}
 	if got := parseConfig("").Remotes(); len(got) > 0 {
 		t.Errorf("Remotes() of nothing = %q", got)
 	}

@@ -28,7 +28,7 @@ const (
 // worktree alone tells.
 type change struct {
 	kind     kind
-	chosen   []string     // pathspecs that chose it
+	chosen   git.Scope    // pathspecs that chose it
 	branch   object.Ref   // that HEAD is on; empty when detached
 	head     object.OID   // HEAD's commit; empty when unborn
 	headTree object.OID   // HEAD's tree; the empty tree when unborn
@@ -37,6 +37,7 @@ type change struct {
 	staged   []git.Change // fromPaths: where the index was not as headTree, within the paths
 	stamp    string       // of the index then
 	modified []string     // fromCommits: tracked files that differ from the index
+	outside  []string     // fromCommits: what is staged outside of land.paths
 }
 
 // paths are those that the change touches.
@@ -61,15 +62,15 @@ func readChange(ctx context.Context, repo *git.Repo, paths []string, id string) 
 		if repo.Top == "" {
 			return c, errNoWorkTree()
 		}
-		c.kind, c.chosen = fromPaths, paths
-		err = c.takePaths(ctx, repo, id, repo.Prefix, func(t *git.TempIndex) error { return t.Add(ctx, paths...) })
+		c.kind, c.chosen = fromPaths, git.Scope{Paths: paths}
+		err = c.takePaths(ctx, repo, id)
 	case repo.Top != "":
 		if err = c.takeStaged(ctx, repo, landPaths, id); err != nil || c.kind != "" {
 			break
 		}
 		if len(landPaths) > 0 {
-			c.kind, c.chosen = fromPaths, landPaths
-			err = c.takePaths(ctx, repo, id, "", func(t *git.TempIndex) error { return t.AddFromTop(ctx, landPaths...) })
+			c.kind, c.chosen = fromPaths, git.Scope{Paths: landPaths, FromTop: true}
+			err = c.takePaths(ctx, repo, id)
 			if err == nil && len(c.diff) > 0 {
 				break
 			}
@@ -100,19 +101,19 @@ func readHead(ctx context.Context, repo *git.Repo) (change, error) {
 }
 
 // takePaths builds the tree of HEAD with the working tree's content of chosen
-// paths. prefix is what the pathspecs are relative to.
-func (c *change) takePaths(ctx context.Context, repo *git.Repo, id, prefix string, add func(*git.TempIndex) error) error {
+// paths.
+func (c *change) takePaths(ctx context.Context, repo *git.Repo, id string) error {
 	var wg sync.WaitGroup
 	var stagedErr error
 	c.stamp = repo.IndexStamp()
-	wg.Go(func() { c.staged, stagedErr = repo.DiffEntries(ctx, c.headTree, c.chosen, prefix == "") })
+	wg.Go(func() { c.staged, stagedErr = repo.DiffEntries(ctx, c.headTree, c.chosen) })
 	defer wg.Wait()
 	index, err := repo.TempIndex(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer index.Close()
-	if err := c.addTo(ctx, repo, index, prefix, add); err != nil {
+	if err := c.addTo(ctx, repo, index); err != nil {
 		return err
 	}
 	wg.Wait()
@@ -151,20 +152,16 @@ func (c change) indexed(entries []git.IndexEntry) []git.IndexEntry {
 // addTo adds the chosen paths to a copy of the index. Most often nothing else is
 // staged, and then the copy is HEAD but for them; where something is, the copy
 // is first made equal to HEAD.
-func (c *change) addTo(ctx context.Context, repo *git.Repo, index *git.TempIndex, prefix string, add func(*git.TempIndex) error) error {
+func (c *change) addTo(ctx context.Context, repo *git.Repo, index *git.TempIndex) error {
 	for _, reset := range []bool{false, true} {
 		if reset {
 			if err := index.Reset(ctx, c.headTree); err != nil {
 				return err
 			}
 		}
-		if err := add(index); err != nil {
-			if errors.Is(err, git.ErrNoMatch) && reset {
-				return fault.New(fault.Usage, "nothing to land: %w", err).WithHint("git status")
-			}
-			if reset {
-				return err
-			}
+		if err := c.add(ctx, index); err != nil && reset {
+			return c.notAdded(err)
+		} else if err != nil {
 			continue
 		}
 		tree, err := index.WriteTree(ctx)
@@ -178,18 +175,42 @@ func (c *change) addTo(ctx context.Context, repo *git.Repo, index *git.TempIndex
 		if c.diff, err = repo.DiffTrees(ctx, c.headTree, tree); err != nil {
 			return err
 		}
-		if reset || c.onlyChosen(prefix) {
+		if reset || c.onlyChosen(repo.Prefix) {
 			return nil
 		}
 	}
 	return nil
 }
 
+func (c *change) add(ctx context.Context, index *git.TempIndex) error {
+	if c.chosen.FromTop {
+		return index.AddFromTop(ctx, c.chosen.Paths...)
+	}
+	return index.Add(ctx, c.chosen.Paths...)
+}
+
+// notAdded tells why git does not take the chosen paths.
+func (c *change) notAdded(err error) error {
+	switch {
+	case errors.Is(err, git.ErrNoMatch):
+		f := fault.New(fault.Usage, "one of the chosen paths (%s) matches no file", shortList(c.chosen.Paths)).WithHint("git status")
+		f.Err = err
+		return f
+	case git.ExitCode(err) == 1: // git-add(1): ignored, or outside a sparse checkout
+		return fault.New(fault.Conflict, "git does not take one of the chosen paths (%s), which it ignores or leaves out here", shortList(c.chosen.Paths)).
+			WithHint("%s", fault.Command(append([]string{"git", "check-ignore", "-v", "--"}, c.chosen.Paths...)...))
+	}
+	return err
+}
+
 // onlyChosen reports whether every path of the diff is certainly one of those
 // chosen. A pathspec with anything special in it is left to git.
 func (c *change) onlyChosen(prefix string) bool {
+	if c.chosen.FromTop {
+		prefix = ""
+	}
 	for _, d := range c.diff {
-		if !slices.ContainsFunc(c.chosen, func(spec string) bool {
+		if !slices.ContainsFunc(c.chosen.Paths, func(spec string) bool {
 			if strings.ContainsAny(spec, ":*?[\\") {
 				return false
 			}
@@ -209,7 +230,7 @@ func (c *change) takeStaged(ctx context.Context, repo *git.Repo, within []string
 	if err != nil || len(staged) == 0 {
 		return err
 	}
-	c.kind, c.chosen, c.diff = fromStaged, within, staged
+	c.kind, c.chosen, c.diff = fromStaged, git.Scope{Paths: within, FromTop: true}, staged
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -238,10 +259,18 @@ func (c *change) takeStaged(ctx context.Context, repo *git.Repo, within []string
 
 // takeCommits takes HEAD as it is.
 func (c *change) takeCommits(ctx context.Context, repo *git.Repo) (err error) {
-	c.kind, c.chosen, c.tree, c.diff = fromCommits, nil, c.headTree, nil
-	if repo.Top != "" {
-		c.modified, err = repo.Modified(ctx)
+	c.kind, c.chosen, c.tree, c.diff = fromCommits, git.Scope{}, c.headTree, nil
+	if repo.Top == "" {
+		return nil
 	}
+	if len(repo.Config.All("land.paths")) > 0 { // then what is staged elsewhere was not chosen
+		outside, err := repo.DiffIndex(ctx, c.headTree, nil)
+		if err != nil {
+			return err
+		}
+		c.outside = change{diff: outside}.paths()
+	}
+	c.modified, err = repo.Modified(ctx)
 	return err
 }
 

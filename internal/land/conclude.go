@@ -232,7 +232,7 @@ func outrun(ctx context.Context, l *ledger.Ledger, want ledger.Want, j journal, 
 		if own {
 			act.By.Secret = lease.SecretOf(root, v.Tip)
 		}
-		if err := d.Adopt(v.Branch, v.Base); err != nil {
+		if err := d.Adopt(ctx, v.Branch, v.Base); err != nil {
 			return err
 		}
 		_, err = d.Add(act)

@@ -85,9 +85,13 @@ func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v ve
 	hint := verifyCommand(l, s, check)
 	if n := len(v.judgement.Failing); n > 0 {
 		last := v.judgement.Failing[n-1]
-		return fault.New(fault.Unverified, "the tree %s that would land failed its check %s (%s, exit %d, by %s)",
-			p.tree, last.Check, nonEmpty(last.Command, "recorded from elsewhere"), last.Exit, last.Actor).
-			WithHint("mend it, then: %s", hint).WithFacts(facts)
+		facts["failed"] = map[string]any{"check": last.Check, "command": last.Command, "exit": last.Exit, "actor": last.Actor}
+		f := fault.New(fault.Unverified, "the tree %s that would land failed its check %s (%s, exit %d, by %s)",
+			p.tree, last.Check, nonEmpty(last.Command, "recorded from elsewhere"), last.Exit, last.Actor).WithFacts(facts)
+		if last.Command == "" {
+			return f.WithHint("mend the change; or, where that verdict was wrong: git land verify --record pass --check %s --tree %s", fault.Command(last.Check), p.tree)
+		}
+		return f.WithHint("mend the change; or, where the command was wrong, land with the right one, which then counts instead: %s", landWith(s, last.Check))
 	}
 	moved, err := baseMoved(ctx, l, p, want)
 	if err != nil {
@@ -101,6 +105,21 @@ func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v ve
 	}
 	return fault.New(fault.Unverified, "the tree %s that would land has no passing verification", p.tree).
 		WithHint("%s", hint).WithFacts(facts)
+}
+
+// landWith is the command line that lands with a check of its own.
+func landWith(s Selection, check string) string {
+	words := []string{"git", "land", "-x", "COMMAND"}
+	if check != DefaultCheck {
+		words = append(words, "--check", check)
+	}
+	for _, m := range s.Messages {
+		words = append(words, "-m", m)
+	}
+	if s.Paths != nil {
+		words = append(append(words, "--"), s.Paths...)
+	}
+	return fault.Command(words...)
 }
 
 func nonEmpty(s, fallback string) string {
@@ -155,7 +174,10 @@ func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
 	case v.judgement.Pass:
 		m.tellGate(p, v)
 		return v, false, nil
-	case want != nil && !m.r.DryRun && !m.r.Force && !failsElsewhere(v.judgement, *want):
+	case want != nil && m.r.DryRun && !m.r.Force && !failsElsewhere(v.judgement, *want):
+		m.step("verified", fmt.Sprintf("not yet: %s would be run on tree %s", want.Command, p.tree.Short()))
+		return v, false, nil
+	case want != nil && !m.r.Force && !failsElsewhere(v.judgement, *want):
 		// A check must not be everybody's stop: it runs without the lease
 		// first, and under it only if the base moved meanwhile.
 		if m.checked && !m.holds(p.view) {
@@ -192,7 +214,11 @@ func (m *motion) tellGate(p plan, v verdict) {
 		return
 	}
 	last := v.judgement.Passing[len(v.judgement.Passing)-1]
-	m.step("verified", fmt.Sprintf("tree %s by %s", p.tree.Short(), last.Check))
+	text := fmt.Sprintf("tree %s by %s", last.Tree.Short(), last.Check)
+	if v.merged {
+		text += fmt.Sprintf("; merged onto the target it is %s, which is not verified", p.tree.Short())
+	}
+	m.step("verified", text)
 }
 
 // check runs -x on the tree that would land, and records what it found.

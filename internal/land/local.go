@@ -3,6 +3,7 @@ package land
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
@@ -47,6 +48,15 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 	case head.OID != expected || branch != s.change.branch:
 		return "HEAD moved while the landing was under way", fallback, nil
 	}
+	if !targetHere {
+		follows, err := s.follows(ctx)
+		if err != nil {
+			return err.Error(), "", nil
+		}
+		if !follows {
+			return fmt.Sprintf("%s does not follow %s", s.change.branch.Branch(), s.target.Branch()), "", nil
+		}
+	}
 	if s.change.kind != fromCommits && !targetHere && s.change.head != "" && s.change.head != s.base {
 		in, err := repo.IsAncestor(ctx, s.change.head, s.commit)
 		if err != nil {
@@ -57,7 +67,7 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 		}
 	}
 	if err := s.moveFiles(ctx); err != nil {
-		return "files that others changed were changed here as well", fallback, nil
+		return "files here are in the way of what others landed: " + err.Error(), "commit or stash those, then run git land again", nil
 	}
 	if targetHere {
 		return "moved", "", nil
@@ -67,6 +77,28 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 		move.Ref = git.Head
 	}
 	return "moved", "", []git.Move{move}
+}
+
+// follows reports whether the current branch may go where the target went. The
+// target's own branch does, and one that has it for its upstream, and a detached
+// HEAD; so does a topic branch, which is this clone's alone. A branch that is
+// shared in its own right does not: landing a fix on a release must not bring
+// the release to main.
+func (s *follower) follows(ctx context.Context) (bool, error) {
+	repo, branch := s.l.Repo, s.change.branch
+	if branch == "" || branch == s.target {
+		return true, nil
+	}
+	name := "branch." + branch.Branch() + "."
+	if upstream := repo.Config.Get(name + "merge"); upstream != "" {
+		return upstream == string(s.target) && repo.Config.Get(name+"remote") == s.l.Remote, nil
+	}
+	if s.l.IsLocal() { // all branches are here; a worktree's own is a topic, the main one's is not
+		return repo.GitDir != repo.CommonDir, nil
+	}
+	tracked := object.Ref("refs/remotes/" + s.l.Remote + "/" + branch.Branch())
+	refs, err := repo.Resolve(ctx, tracked)
+	return refs[tracked] == "", err
 }
 
 // moveFiles takes index and files from HEAD with the change to what landed.

@@ -13,6 +13,7 @@ import (
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
+	"gitland/internal/git"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
@@ -40,6 +41,7 @@ type motion struct {
 	heldWay bool         // take the lease before the push: a race was lost, or a base moved under a check
 	root    session.Root // of the lease that this landing acquired
 	checked bool         // -x has run once
+	rewound bool         // that has been told
 	result  Result
 }
 
@@ -260,6 +262,9 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 	if err := m.brokenBefore(ctx, v); err != nil {
 		return false, err
 	}
+	if err := m.noteRewind(ctx, v); err != nil {
+		return false, err
+	}
 	p, err := makePlan(ctx, m.l, v, m.change)
 	if err != nil {
 		return false, err
@@ -267,13 +272,16 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 	m.describe(p)
 	if p.already != "" {
 		m.result.Status, m.result.Commit = Already, p.already
-		return true, nil
+		return true, m.catchUp(ctx, p)
 	}
 	gate, again, err := m.gate(ctx, p)
 	if err != nil || again {
 		return false, err
 	}
 	if m.r.DryRun {
+		if h := v.Hold(); h != nil && !m.holds(v) {
+			m.step("leased", "not yet: held by "+lease.Describe(*h, m.l.Now()))
+		}
 		m.result.Status = Planned
 		return true, nil
 	}
@@ -283,9 +291,45 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 	return m.push(ctx, p, gate)
 }
 
+// noteRewind says that the target no longer has the newest landing. It is no
+// reason not to land on what the target is now, but somebody has to know.
+func (m *motion) noteRewind(ctx context.Context, v ledger.View) error {
+	if m.rewound || v.Tip == nil || v.Tip.Kind != event.Land || v.Tip.By.Land.Branch != v.Branch || v.Tip.By.Land.Commit == v.Base {
+		return nil
+	}
+	in := false
+	_, err := m.l.Repo.Lookup(ctx, string(v.Tip.By.Land.Commit))
+	if err == nil {
+		in, err = isIn(ctx, m.l, v.Tip.By.Land.Commit, v.Base)
+	} else if errors.Is(err, git.ErrNotFound) {
+		err = nil // this clone has all that the target has
+	}
+	if err == nil && !in {
+		m.rewound = true
+		m.warn("%s no longer has %s, the newest landing by its log: it was rewound", v.Branch.Branch(), v.Tip.By.Land.Commit.Short())
+	}
+	return err
+}
+
+// catchUp brings the local side along after a change that the target has: where
+// an earlier landing of it could not, because files were in the way.
+func (m *motion) catchUp(ctx context.Context, p plan) error {
+	if m.r.DryRun || m.change.kind == fromCommits || len(m.change.diff) == 0 || m.l.IsLocal() {
+		return nil
+	}
+	branch, err := m.l.Repo.HeadBranch(ctx)
+	if err != nil {
+		return err
+	}
+	b := built{plan: p, commit: p.view.Base}
+	b.plan.tree = p.baseTree
+	m.bringAlong(ctx, b, branch)
+	return nil
+}
+
 func (m *motion) describe(p plan) {
-	j := m.journal
-	m.result = Result{Remote: m.l.Remote, Lease: j.Lease, Branch: j.Branch, ID: j.Landing, Operation: j.Operation,
+	j, warnings := m.journal, m.result.Warnings
+	m.result = Result{Warnings: warnings, Remote: m.l.Remote, Lease: j.Lease, Branch: j.Branch, ID: j.Landing, Operation: j.Operation,
 		Unit: j.Unit, Base: p.view.Base, Tree: p.tree, Commits: max(1, len(p.stack)), Paths: m.change.paths()}
 }
 

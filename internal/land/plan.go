@@ -53,7 +53,7 @@ func makePlan(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (p
 	}
 	p.tree, err = l.Repo.MergeTrees(ctx, c.headTree, p.baseTree, c.tree)
 	if err != nil {
-		return p, p.conflict(err, "")
+		return p, p.conflict(l, err, "")
 	}
 	if p.tree == p.baseTree {
 		p.already, err = p.landedBefore(ctx, l)
@@ -100,12 +100,8 @@ func (p *plan) checkChoice(ctx context.Context, l *ledger.Ledger, unlanded []git
 	if len(unlanded) == 0 {
 		return nil
 	}
-	const count = "HEAD has %d commits that %s lacks"
 	if p.change.kind == fromStaged {
-		return fault.New(fault.Conflict, count+", and there are staged changes: which of them is to land?",
-			len(unlanded), p.view.Branch.Branch()).
-			WithHint("%s   (the staged change alone), or `git stash && git land` (the commits alone), or `git commit && git land` (both)",
-				fault.Command(append([]string{"git", "land", "-m", "MESSAGE", "--"}, fromTop(p.change.paths())...)...))
+		return ambiguous(l, p.view.Branch, len(unlanded), p.change.paths())
 	}
 	from := l.Repo.Format.EmptyTree()
 	if p.view.Base != "" {
@@ -125,35 +121,70 @@ func (p *plan) checkChoice(ctx context.Context, l *ledger.Ledger, unlanded []git
 	if err != nil {
 		return err
 	}
+	if len(p.change.diff) == 0 {
+		// The chosen paths are as HEAD has them: is it HEAD's commits that are meant?
+		if diff, err = l.Repo.DiffTreesWithin(ctx, from, p.change.headTree, p.change.chosen); err != nil || len(diff) == 0 {
+			return err
+		}
+		return fault.New(fault.Conflict, "%s is as HEAD has it, and %s that %s lacks: it lands with them, or not at all",
+			shortList(change{diff: diff}.paths()), headHas(len(unlanded)), p.view.Branch.Branch()).
+			WithHint("%s", l.Command("git", "land"))
+	}
 	both := overlap(p.change.paths(), change{diff: diff}.paths())
 	if len(both) == 0 {
 		return nil
 	}
-	return fault.New(fault.Conflict, count+", and they change %s, which is also chosen: it cannot land without them",
-		len(unlanded), p.view.Branch.Branch(), shortList(both)).
+	return fault.New(fault.Conflict, "%s that %s lacks, and they change %s, which is also chosen: it cannot land without them",
+		headHas(len(unlanded)), p.view.Branch.Branch(), shortList(both)).
 		WithHint("%s   (the commits first, then the paths)", l.Command("git", "land"))
 }
 
-// fromTop makes literal pathspecs of paths that are relative to the top.
-func fromTop(paths []string) []string {
-	var specs []string
+func headHas(commits int) string {
+	if commits == 1 {
+		return "HEAD has 1 commit"
+	}
+	return fmt.Sprintf("HEAD has %d commits", commits)
+}
+
+// ambiguous is the fault of staged paths beside commits that have not landed.
+func ambiguous(l *ledger.Ledger, target object.Ref, commits int, staged []string) error {
+	return fault.New(fault.Conflict, "%s that %s lacks, and there are staged changes: which of them is to land?",
+		headHas(commits), target.Branch()).
+		WithHint("%s   (the staged paths, as they are in the working tree), or `git stash && git land` (the commits alone), or `git commit && git land` (both)",
+			landCommand(l, staged))
+}
+
+// landCommand is a command line that lands the given paths, which are relative
+// to the top.
+func landCommand(l *ledger.Ledger, paths []string) string {
+	words := []string{"git", "land", "-m", "MESSAGE", "--"}
+	if len(paths) > 8 {
+		return fault.Command(append(words, "PATH...")...)
+	}
 	for _, path := range paths {
-		specs = append(specs, ":(top,literal)"+path)
+		if l.Repo.Prefix != "" || strings.ContainsAny(path, "*?[\\") || strings.HasPrefix(path, ":") {
+			path = ":(top,literal)" + path
+		}
+		words = append(words, path)
 	}
-	if len(specs) > 8 {
-		return []string{"PATH..."}
-	}
-	return specs
+	return fault.Command(words...)
 }
 
 // planCommits works out the tree of rebasing the stack onto the base one by
 // one. Building the commits is left for when they may land.
 func (p *plan) planCommits(ctx context.Context, l *ledger.Ledger) error {
+	if len(p.change.outside) > 0 {
+		if len(p.stack) > 0 {
+			return ambiguous(l, p.view.Branch, len(p.stack), p.change.outside)
+		}
+		return fault.New(fault.Conflict, "nothing is chosen to land: what is staged (%s) is outside of land.paths", shortList(p.change.outside)).
+			WithHint("%s", landCommand(l, p.change.outside))
+	}
 	if len(p.stack) == 0 {
-		if n := len(p.change.modified); n > 0 {
-			return fault.New(fault.Conflict, "nothing is chosen to land: nothing is staged, %s has all commits of HEAD, and %d files are modified (%s)",
-				p.view.Branch.Branch(), n, shortList(p.change.modified)).
-				WithHint("%s", fault.Command(append([]string{"git", "land", "-m", "MESSAGE", "--"}, fromTop(p.change.modified)...)...))
+		if len(p.change.modified) > 0 {
+			return fault.New(fault.Conflict, "nothing is chosen to land: nothing is staged, %s has all commits of HEAD, and files are modified (%s)",
+				p.view.Branch.Branch(), shortList(p.change.modified)).
+				WithHint("%s", landCommand(l, p.change.modified))
 		}
 		if p.change.head == "" {
 			return fault.New(fault.Conflict, "nothing is chosen to land: there is no commit here, and nothing is staged").
@@ -217,7 +248,7 @@ func (p *plan) replay(ctx context.Context, l *ledger.Ledger, c git.RevListEntry,
 	}
 	tree, err := l.Repo.MergeTrees(ctx, before, onto, commit.Tree)
 	if err != nil {
-		return "", p.conflict(err, c.OID)
+		return "", p.conflict(l, err, c.OID)
 	}
 	return tree, nil
 }
@@ -231,7 +262,7 @@ func rebaseCommand(l *ledger.Ledger, branch object.Ref) string {
 }
 
 // conflict tells a merge conflict as a refusal; other errors stay as they are.
-func (p *plan) conflict(err error, commit object.OID) error {
+func (p *plan) conflict(l *ledger.Ledger, err error, commit object.OID) error {
 	var conflict *git.ConflictError
 	if !errors.As(err, &conflict) {
 		return err
@@ -243,21 +274,19 @@ func (p *plan) conflict(err error, commit object.OID) error {
 	return fault.New(fault.Conflict, "%s conflicts with %s at %s in: %s", what, p.view.Branch.Branch(),
 		p.view.Base.Short(), shortList(conflict.Paths)).
 		WithFacts(map[string]any{"paths": conflict.Paths, "base": p.view.Base}).
-		WithHint("commit or stash what you have, bring it onto %s (git rebase), mend the conflict, and run git land again", p.view.Branch.Branch())
+		WithHint("commit what you have, then: %s   (mend the conflict, and run git land again)", rebaseCommand(l, p.view.Branch))
 }
 
 // landedBefore finds the commit of the target that has the change.
 func (p *plan) landedBefore(ctx context.Context, l *ledger.Ledger) (object.OID, error) {
-	paths := p.change.paths()
-	if len(paths) == 0 && p.change.kind == fromPaths {
-		// Nothing differs from HEAD: what HEAD has of the chosen paths is asked
-		// for, and the newest commit that made it so.
-		paths = []string{"."}
-	}
 	if p.view.Base == "" {
 		return "", nil
 	}
-	oid, err := l.Repo.LastTouched(ctx, p.view.Base, paths)
+	scope := p.change.chosen // as HEAD has them, where nothing differs
+	if len(p.change.diff) > 0 {
+		scope = git.Scope{Paths: p.change.paths(), FromTop: true, Literal: true}
+	}
+	oid, err := l.Repo.LastTouched(ctx, p.view.Base, scope)
 	if err == nil && oid == "" {
 		oid = p.view.Base
 	}

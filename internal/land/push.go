@@ -143,7 +143,7 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 		return b, err
 	}
 	b.draft = d
-	if err := d.Adopt(p.view.Branch, p.view.Base); err != nil {
+	if err := d.Adopt(ctx, p.view.Branch, p.view.Base); err != nil {
 		return b, err
 	}
 	act := m.landEvent(p, b.commit, gate)
@@ -363,7 +363,7 @@ func (m *motion) withdraw(ctx context.Context, said error) (done bool, err error
 	arrived, err := outrun(ctx, m.l, m.want, m.journal, m.root)
 	switch {
 	case err != nil:
-		return false, m.open(fmt.Errorf("%w (the push said: %w)", err, said))
+		return false, m.open(err)
 	case arrived != nil:
 		v, err := m.l.Fetch(ctx, m.want)
 		if err != nil {

@@ -44,7 +44,7 @@ func Adopt(ctx context.Context, l *ledger.Ledger, a Adoption) (Adopted, error) {
 	var done Adopted
 	e, err := l.Append(ctx, a.Want, func(v ledger.View, d *ledger.Draft) error {
 		done.Name = v.Name
-		if err := adopt(d, v); err != nil {
+		if err := adopt(ctx, d, v); err != nil {
 			return err
 		}
 		if len(d.Events) == 0 {

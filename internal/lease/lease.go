@@ -83,7 +83,7 @@ func Acquire(ctx context.Context, l *ledger.Ledger, a Acquisition) (Grant, error
 				own = Owns(a.Root, v.Tip)
 				return Held(l, v, own)
 			}
-			return Take(d, v, a)
+			return Take(ctx, d, v, a)
 		})
 		if e != nil && err != nil { // ctx ended just after it was taken
 			return Grant{}, errors.Join(err, giveBack(ctx, l, a.Want, a.Root))
@@ -99,8 +99,8 @@ func Acquire(ctx context.Context, l *ledger.Ledger, a Acquisition) (Grant, error
 
 // Take adds to a draft the events by which a takes the free lease of v,
 // beginning its chain where there is none.
-func Take(d *ledger.Draft, v ledger.View, a Acquisition) error {
-	if err := adopt(d, v); err != nil {
+func Take(ctx context.Context, d *ledger.Draft, v ledger.View, a Acquisition) error {
+	if err := adopt(ctx, d, v); err != nil {
 		return err
 	}
 	return taking(d, v, a, event.Event{Kind: event.Acquire})
@@ -108,12 +108,12 @@ func Take(d *ledger.Draft, v ledger.View, a Acquisition) error {
 
 // adopt puts the target branch under the lease that is named after it. A lease
 // of another name is for something else, and has no branch.
-func adopt(d *ledger.Draft, v ledger.View) error {
+func adopt(ctx context.Context, d *ledger.Draft, v ledger.View) error {
 	branch, tip := v.Branch, v.Base
 	if v.Name != v.Branch.Branch() {
 		branch, tip = "", ""
 	}
-	return d.Adopt(branch, tip)
+	return d.Adopt(ctx, branch, tip)
 }
 
 // taking adds an event after which a's operation holds the lease.

@@ -3,11 +3,13 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/oklog/ulid/v2"
 
 	"gitland/internal/chain"
 	"gitland/internal/event"
+	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/object"
 	"gitland/internal/session"
@@ -108,24 +110,47 @@ func (d *Draft) add(act event.Event, descend bool) (event.Event, error) {
 }
 
 // Adopt puts branch, which may be empty, under the lease if it is not yet. A
-// chain begins with it.
-func (d *Draft) Adopt(branch object.Ref, tip object.OID) error {
-	if t := d.Tip(); t != nil {
-		if branch == "" {
-			return nil
-		}
-		for _, b := range t.State.Branches {
-			if b == branch {
-				return nil
-			}
-		}
+// chain begins with it. It returns a fault of class Conflict when another lease
+// of the authority has the branch: under two leases at once it would be under
+// none.
+func (d *Draft) Adopt(ctx context.Context, branch object.Ref, tip object.OID) error {
+	if t := d.Tip(); t != nil && (branch == "" || slices.Contains(t.State.Branches, branch)) {
+		return nil
 	}
 	act := event.Event{Kind: event.Adopt}
 	if branch != "" {
+		if err := d.unclaimed(ctx, branch); err != nil {
+			return err
+		}
 		act.By.Adopt = &event.Adoption{Branch: branch, Tip: tip}
 	}
 	_, err := d.Add(act)
 	return err
+}
+
+// unclaimed makes sure that no other lease has the branch. It looks at all of
+// them, which it may, since a branch is adopted once.
+func (d *Draft) unclaimed(ctx context.Context, branch object.Ref) error {
+	l := d.ledger
+	names, err := l.Names(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name == d.view.Name {
+			continue
+		}
+		v, err := l.Fetch(ctx, Want{Name: name, Branch: d.view.Branch})
+		if err != nil {
+			return err
+		}
+		if v.Tip != nil && slices.Contains(v.Tip.State.Branches, branch) {
+			return fault.New(fault.Conflict, "the branch %s is kept under the lease %s at %s, and cannot be under %s as well",
+				branch.Branch(), name, l.Remote, d.view.Name).
+				WithHint("%s", fault.Command("git", "config", "lease.name", name))
+		}
+	}
+	return nil
 }
 
 // Move is the update of the chain's ref that publishes the draft.

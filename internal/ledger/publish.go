@@ -285,7 +285,7 @@ func (l *Ledger) interrupted(ctx context.Context, d *Draft, w Want) (*event.Even
 			return nil, v, cause
 		}
 		if v.Phase() == event.Free && repeat == 0 {
-			if next, err = l.voidDraft(v, d); err != nil {
+			if next, err = l.voidDraft(ctx, v, d); err != nil {
 				break
 			}
 			attempts = append(attempts, next.Attempt())
@@ -300,7 +300,7 @@ func (l *Ledger) interrupted(ctx context.Context, d *Draft, w Want) (*event.Even
 }
 
 // voidDraft builds the event that outruns the push of d.
-func (l *Ledger) voidDraft(v View, d *Draft) (*Draft, error) {
+func (l *Ledger) voidDraft(ctx context.Context, v View, d *Draft) (*Draft, error) {
 	void, err := l.Draft(v)
 	if err != nil {
 		return nil, err
@@ -310,7 +310,7 @@ func (l *Ledger) voidDraft(v View, d *Draft) (*Draft, error) {
 		if a := d.Events[0].By.Adopt; a != nil {
 			begin = *a
 		}
-		if err := void.Adopt(begin.Branch, begin.Tip); err != nil {
+		if err := void.Adopt(ctx, begin.Branch, begin.Tip); err != nil {
 			return nil, err
 		}
 	}

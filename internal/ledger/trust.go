@@ -21,7 +21,8 @@ func (l *Ledger) trust(ctx context.Context, v *View, tip object.OID) error {
 			if v.Deleted, v.BadTip = true, v.LastGood; v.BadTip.IsZero() {
 				v.BadTip = v.Records
 			}
-			v.Problem = l.ambiguous(v, "the lease %s has landing records or a past, but no chain: it was deleted", v.Name)
+			v.Problem = l.ambiguous(v, "the lease %s has landing records or a past, but no chain at %s: it was deleted there, or lease.namespace is another one here than where it was begun", v.Name, l.Remote).
+				WithHint("where it was deleted: %s", l.Command("git", "lease", "adopt", v.Name, "--over", string(v.BadTip), "--reason", "WHY"))
 		}
 		return nil
 	}

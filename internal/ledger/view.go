@@ -182,19 +182,21 @@ func (l *Ledger) unreachable(err error) error {
 		WithHint("git ls-remote %s", l.Remote)
 }
 
-// Names lists the leases of the authority, as one fetch sees them.
+// Names lists the leases of the authority, as one look at it sees them. A lease
+// whose chain was deleted is named by the records that it left.
 func (l *Ledger) Names(ctx context.Context) ([]string, error) {
-	refs, err := l.all(ctx, l.spaces.leases)
+	refs, err := l.all(ctx, l.spaces.leases, l.spaces.records)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, ref := range refs {
-		if name, err := event.DecodeName(strings.TrimPrefix(string(ref), l.spaces.leases)); err == nil {
+		if name, err := event.DecodeName(strings.TrimPrefix(string(ref), git.Namespace(ref))); err == nil {
 			names = append(names, name)
 		}
 	}
-	return names, nil
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // Branches lists the branches of the authority.
@@ -223,12 +225,12 @@ func (l *Ledger) hasBranches(list git.Listing) bool {
 	return false
 }
 
-// all lists the refs of the authority below prefix, in order.
-func (l *Ledger) all(ctx context.Context, prefix string) ([]object.Ref, error) {
+// all lists the refs of the authority below one of the prefixes, in order.
+func (l *Ledger) all(ctx context.Context, prefixes ...string) ([]object.Ref, error) {
 	var refs map[object.Ref]object.OID
 	if l.IsLocal() {
 		var err error
-		if refs, err = l.Repo.Refs(ctx, strings.TrimSuffix(prefix, "/")); err != nil {
+		if refs, err = l.Repo.Refs(ctx); err != nil {
 			return nil, err
 		}
 	} else {
@@ -239,6 +241,6 @@ func (l *Ledger) all(ctx context.Context, prefix string) ([]object.Ref, error) {
 		refs = list.Refs
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(refs)), func(ref object.Ref) bool {
-		return !strings.HasPrefix(string(ref), prefix)
+		return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(string(ref), p) })
 	}), nil
 }

@@ -1,0 +1,137 @@
+package acceptance
+
+import (
+	"strings"
+	"testing"
+
+	"gitland/internal/gittest"
+)
+
+// What is chosen is as HEAD has it, and HEAD is not on the target: "already
+// landed" would be a lie.
+func TestChosenPathThatOnlyAnUnlandedCommitHas(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	gittest.Commit(t, s.dir, "local", map[string]string{"p": "p\n"})
+	r := s.exits(5, "git-land", "-x", "true", "-m", "p", "--", "p")
+	if !strings.Contains(r.Stderr, "p is as HEAD has it, and HEAD has 1 commit that main lacks") || !strings.Contains(r.Stderr, "hint: git land\n") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+	s.exits(0, "git-land", "-x", "true")
+	if r := s.exits(0, "git-land", "-x", "true", "-m", "p", "--", "p"); r.Stdout != "already landed as "+s.git("rev-parse", "HEAD")[:12]+"\n" {
+		t.Errorf("stdout %q", r.Stdout)
+	}
+}
+
+// What is staged outside of land.paths is not chosen, and not taken for landed.
+func TestStagedOutsideOfLandPaths(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	s.git("config", "land.paths", "docs")
+	s.write(map[string]string{"code": "code\n"})
+	s.git("add", "code")
+	r := s.exits(5, "git-land", "-x", "true", "-m", "code")
+	if !strings.Contains(r.Stderr, "(code) is outside of land.paths") || !strings.Contains(r.Stderr, "hint: git land -m MESSAGE -- code\n") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+}
+
+// Landing a fix on a release must not bring the release to main.
+func TestLandingElsewhereLeavesTheCurrentBranch(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.git("push", "-q", "origin", "main:release/9")
+	main := s.git("rev-parse", "main")
+	s.write(map[string]string{"fix": "fix\n"})
+	s.exits(0, "git-land", "-x", "true", "-m", "fix", "--onto", "release/9", "--", "fix")
+	if got := s.git("rev-parse", "main"); got != main {
+		t.Errorf("main moved to %s", got)
+	}
+	if got := s.git("status", "--porcelain"); got != "?? fix" {
+		t.Errorf("status %q", got)
+	}
+	if got := gittest.Git(t, remote, "rev-parse", "main"); got != main {
+		t.Error("the remote's main moved")
+	}
+}
+
+// A branch is under one lease, whatever a clone's configuration says.
+func TestOneBranchHasOneLease(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	one, two := clone(t, remote), clone(t, remote)
+	one.write(map[string]string{"a": "a\n"})
+	one.exits(0, "git-land", "-x", "true", "-m", "a", "--", "a")
+	two.git("config", "lease.name", "special")
+	two.write(map[string]string{"b": "b\n"})
+	r := two.exits(5, "git-land", "-x", "true", "-m", "b", "--", "b")
+	if !strings.Contains(r.Stderr, "main is kept under the lease main") || !strings.Contains(r.Stderr, "git config lease.name main") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+	two.exits(0, "git-lease", "acquire", "docs", "--format=json") // other leases go on
+}
+
+// A landing that could not bring the local side along does so when it is run
+// again.
+func TestLandAgainCatchesUp(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s, other := clone(t, remote), clone(t, remote)
+	gittest.Commit(t, other.dir, "other", map[string]string{"README": "theirs\n"})
+	other.git("push", "-q", "origin", "main")
+	s.write(map[string]string{"mine": "mine\n", "README": "dirty\n"})
+	r := s.exits(0, "git-land", "-x", "true", "-m", "mine", "--", "mine")
+	if !strings.Contains(r.Stderr, "README") || !strings.Contains(r.Stderr, "then run git land again") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+	s.git("checkout", "README")
+	if r = s.exits(0, "git-land", "-m", "mine", "--", "mine"); !strings.HasPrefix(r.Stdout, "already landed as ") {
+		t.Errorf("stdout %q", r.Stdout)
+	}
+	if got, want := s.git("rev-parse", "HEAD"), gittest.Git(t, remote, "rev-parse", "main"); got != want || s.git("status", "--porcelain") != "" {
+		t.Errorf("HEAD %s, want %s; status %q", got, want, s.git("status", "--porcelain"))
+	}
+}
+
+// The namespaces are configurable, for hosts that take only branches.
+func TestNamespaces(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.git("config", "lease.namespace", "refs/heads/_lease")
+	s.git("config", "lease.notesNamespace", "refs/heads/_notes")
+	s.write(map[string]string{"a": "a\n"})
+	s.exits(0, "git-land", "-x", "true", "-m", "a", "--", "a")
+	for ref := range gittest.Refs(t, remote) {
+		if ref != "HEAD" && !strings.HasPrefix(ref, "refs/heads/") {
+			t.Errorf("%s is no branch", ref)
+		}
+	}
+}
+
+// A target that was set back behind its newest landing is told.
+func TestRewoundTargetIsTold(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"a": "a\n"})
+	s.exits(0, "git-land", "-x", "true", "-m", "a", "--", "a")
+	lost := gittest.Git(t, remote, "rev-parse", "main")
+	gittest.Git(t, remote, "update-ref", "refs/heads/main", "main~1")
+	s = clone(t, remote)
+	s.write(map[string]string{"b": "b\n"})
+	if r := s.exits(0, "git-land", "-x", "true", "-m", "b", "--", "b"); !strings.Contains(r.Stderr, "main no longer has "+lost[:12]) {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+}
+
+func TestIgnoredPathIsRefused(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	s.write(map[string]string{".gitignore": "*.log\n", "x.log": "x\n"})
+	r := s.exits(5, "git-land", "-x", "true", "-m", "x", "--", "x.log")
+	if !strings.Contains(r.Stderr, "hint: git check-ignore -v -- x.log") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+}
