@@ -41,7 +41,8 @@ need_git() {
 # build DIRECTORY: puts git-land and git-lease there.
 build() {
 	# No version-control stamp: a checkout that belongs to another user, or an
-	# unpacked archive, builds as well.
-	go build -buildvcs=false -o "$1/" ./cmd/git-land ./cmd/git-lease ||
-		go build -buildvcs=false -o "$1/" ./cmd/git-land ./cmd/git-lease # a module download may fail once
+	# unpacked archive, builds as well. Without the documentation generator of
+	# the command-line library, whose tables would be set up at every start.
+	go build -buildvcs=false -tags urfave_cli_no_docs -o "$1/" ./cmd/git-land ./cmd/git-lease ||
+		go build -buildvcs=false -tags urfave_cli_no_docs -o "$1/" ./cmd/git-land ./cmd/git-lease # a module download may fail once
 }

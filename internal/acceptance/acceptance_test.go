@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		build := exec.Command("go", "build", "-o", dir+"/", "gitland/cmd/git-land", "gitland/cmd/git-lease")
+		build := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", dir+"/", "gitland/cmd/git-land", "gitland/cmd/git-lease")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 			return 1

@@ -2,21 +2,19 @@ package acceptance
 
 import (
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gitland/internal/gittest"
 )
 
 // What a landing costs is counted, since counts are free of noise: connections
-// to the remote, and git processes that we start.
-const (
-	connectionsOfALanding = 2  // one to fetch, one to push
-	processesOfALanding   = 13 // most of them side by side
-)
-
-func TestALandingIsTwoConnections(t *testing.T) {
+// to the remote, and git processes that we start, most of them side by side.
+func TestWhatALandingCosts(t *testing.T) {
 	t.Parallel()
 	remote := gittest.Remote(t)
 	server := gittest.Daemon(t, remote)
@@ -28,27 +26,44 @@ func TestALandingIsTwoConnections(t *testing.T) {
 	s := newSeat(t, gittest.Clone(t, server.Behind(proxy).URL(remote)))
 	counter := gittest.CountGit(t)
 	s.env = counter.Env(s.env)
-	for _, file := range []string{"first", "second"} {
+	age := func() { // as if the last fetch had been long ago
+		locks, err := filepath.Glob(filepath.Join(s.dir, ".git/lease/mirror/*.lock"))
+		if err != nil || len(locks) != 1 {
+			t.Fatalf("mirror locks: %q, %v", locks, err)
+		}
+		then := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(locks[0], then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.write(map[string]string{"first": "first\n"})
+	s.verify("first")
+	s.exits(0, "git-land", "-m", "first", "--", "first") // it also begins the chain
+	for _, test := range []struct {
+		name                   string
+		prepare                func()
+		connections, processes int
+	}{
+		{"right after its verification", func() {}, 1, 11},
+		{"later", age, 2, 12},
+	} {
+		file := strings.ReplaceAll(test.name, " ", "-")
 		s.write(map[string]string{file: file + "\n"})
 		s.verify(file)
+		test.prepare()
 		counter.Reset()
 		before := proxy.Connections()
 		s.exits(0, "git-land", "-m", file, "--", file)
 		connections, calls := proxy.Connections()-before, counter.Calls()
-		if file == "first" {
-			continue // it also begins the chain, for which it looks at all leases
+		if connections != test.connections || len(calls) != test.processes {
+			t.Errorf("a landing %s: %d connections and %d git processes, want %d and %d:\n%s",
+				test.name, connections, len(calls), test.connections, test.processes, names(calls))
 		}
-		if connections != connectionsOfALanding {
-			t.Errorf("%d connections, want %d", connections, connectionsOfALanding)
+		before = proxy.Connections()
+		s.exits(0, "git-land", "-m", "again", "--", file)
+		if n := proxy.Connections() - before; n != 1 {
+			t.Errorf("%d connections to find that it has landed already, want 1", n)
 		}
-		if n := len(calls); n != processesOfALanding {
-			t.Errorf("%d git processes, want %d:\n%s", n, processesOfALanding, names(calls))
-		}
-	}
-	before := proxy.Connections()
-	s.exits(0, "git-land", "-m", "again", "--", "second")
-	if n := proxy.Connections() - before; n != 1 {
-		t.Errorf("%d connections to find that it has landed already, want 1", n)
 	}
 }
 

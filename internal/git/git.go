@@ -99,16 +99,18 @@ func Open(ctx context.Context, opts Options) (*Repo, error) {
 	// short git command costs.
 	var wg sync.WaitGroup
 	var configErr, placeErr error
+	r.objects = &objectReader{repo: r}
+	r.objects.prepare()
 	wg.Go(func() { configErr = r.loadConfig(ctx) })
 	wg.Go(func() { placeErr = r.locate(ctx) })
 	wg.Wait()
 	if err := cmpErr(placeErr, configErr); err != nil {
 		// Git is asked for its version only when something fails: most runs
 		// would pay a process for the answer that it is new enough.
+		r.Close()
 		return nil, cmpErr(r.checkVersion(ctx), err)
 	}
 	r.environ = r.absolute(r.environ)
-	r.objects = &objectReader{repo: r}
 	r.ident = sync.OnceValues(func() (string, error) { return r.readIdent(ctx, "GIT_COMMITTER_IDENT") })
 	r.author = r.ident
 	if !r.sameIdent() {

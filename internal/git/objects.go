@@ -85,6 +85,16 @@ func (o *objectReader) ask(ctx context.Context, verb, name string) (object.Objec
 	return obj, err
 }
 
+// prepare starts the process before it is needed, beside others: nearly every
+// command reads an object. An error comes again when the first one is read.
+func (o *objectReader) prepare() {
+	o.mu.Lock()
+	go func() {
+		defer o.mu.Unlock()
+		o.open()
+	}()
+}
+
 func (o *objectReader) open() error {
 	if o.cmd != nil {
 		return nil

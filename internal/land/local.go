@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
@@ -212,8 +213,13 @@ func (m *motion) follower(b built) *follower {
 
 // bringAlong moves the local side after the landing. Nothing here can undo it:
 // what cannot be done is told, with the command that does it.
-func (m *motion) bringAlong(ctx context.Context, b built, branch object.Ref) {
+func (m *motion) bringAlong(ctx context.Context, b built) {
 	ctx = context.WithoutCancel(ctx)
+	branch, err := m.headBranch(ctx)
+	if err != nil {
+		m.result.Local, m.result.Hint = err.Error(), rebaseCommand(m.l, b.plan.view.Branch)
+		return
+	}
 	for _, w := range b.others {
 		if err := w.MoveWorkTree(ctx, b.plan.baseTree, b.plan.tree, false); err != nil {
 			m.warn("the worktree %s could not follow: %v", w.Top, err)
@@ -227,6 +233,18 @@ func (m *motion) bringAlong(ctx context.Context, b built, branch object.Ref) {
 	if err := m.l.Flush(ctx, "land: "+m.journal.Unit, moves...); err != nil {
 		m.result.Local, m.result.Hint = err.Error(), rebaseCommand(m.l, b.plan.view.Branch)
 	}
+}
+
+// glance is how short a motion has to be for HEAD to count as being on the branch
+// that it was on. Its commit is always looked at; the process that tells the
+// branch is not worth starting where nobody had the time to switch.
+const glance = 2 * time.Second
+
+func (m *motion) headBranch(ctx context.Context) (object.Ref, error) {
+	if time.Since(m.begun) < glance {
+		return m.change.branch, nil
+	}
+	return m.l.Repo.HeadBranch(ctx)
 }
 
 // localTarget moves the local branch of the target's name when it is not the

@@ -28,15 +28,14 @@ type motion struct {
 	journal journal
 	written bool         // the journal is on disk
 	want    ledger.Want  // what r.Want has come to mean
-	beside  chan fetched // the fetch that runs beside the first push, until it is used
-	stop    func()       // ends that fetch
 	next    *ledger.View // fetched by the way, to plan on
 	change  change
 	tried   []built // what was pushed, as in journal.Attempts
 	text    string  // the commit message, or the record's note
 	brought session.Session
 	wait    *lease.Waiter
-	start   time.Time
+	start   time.Time // of the wait for the lease
+	begun   time.Time
 
 	heldWay bool         // take the lease before the push: a race was lost, or a base moved under a check
 	root    session.Root // of the lease that this landing acquired
@@ -85,7 +84,7 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 }
 
 func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
-	m := &motion{l: l, r: r, text: message(r.Messages), wait: lease.NewWaiter(r.Waiting), start: time.Now()}
+	m := &motion{l: l, r: r, text: message(r.Messages), wait: lease.NewWaiter(r.Waiting), start: time.Now(), begun: time.Now()}
 	if s, err := r.Session.Load(); err == nil {
 		m.brought = s
 	} else if !errors.Is(err, session.ErrNoToken) {
@@ -100,15 +99,8 @@ func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
 	return m, err
 }
 
-// close ends a fetch that nobody waited for, and lets go of the witness; of a
-// finished operation it removes it.
+// close lets go of the witness; of a finished operation it removes it.
 func (m *motion) close() {
-	if m.stop != nil {
-		m.stop()
-	}
-	if m.beside != nil {
-		m.await()
-	}
 	switch {
 	case m.witness == nil:
 	case m.written:
@@ -118,37 +110,25 @@ func (m *motion) close() {
 	}
 }
 
-// A fetched is the outcome of a fetch that ran beside something else.
-type fetched struct {
-	view ledger.View
-	err  error
-}
-
 // look reads the worktree and the authority side by side: neither needs the
-// other, and both take their time. Where the mirror is fresh it does not wait
-// for the authority, and reports a guess: the first push may be planned from
-// the mirror, while the fetch brings what is needed if the guess was wrong.
+// other, and both take their time. Where the mirror is fresh the authority is
+// not asked at all, and what comes back is a guess, which may lead to a push and
+// to nothing else.
 func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err error) {
-	m.beside = make(chan fetched, 1)
-	besideCtx, stop := context.WithCancel(ctx)
-	m.stop = stop
-	go func(answer chan<- fetched) {
-		v, err := m.l.Fetch(besideCtx, m.r.Want)
-		answer <- fetched{v, err}
-	}(m.beside)
 	var wg sync.WaitGroup
-	var identErr error
+	var changeErr, identErr error
+	wg.Go(func() {
+		m.change, changeErr = readChange(ctx, m.l.Repo, m.r.Paths, m.journal.Operation.String())
+	})
 	wg.Go(func() { _, identErr = m.l.Repo.Ident() })
 	wg.Go(func() { m.l.Repo.Author() }) // an error comes again when it is used
-	var changeErr error
-	m.change, changeErr = readChange(ctx, m.l.Repo, m.r.Paths, m.journal.Operation.String())
-	wg.Wait()
-	if changeErr == nil && identErr == nil && !m.r.DryRun {
+	if !m.r.DryRun {
 		view, guess = m.l.Mirror(ctx, m.r.Want)
 	}
 	if !guess {
-		view, err = m.await()
+		view, err = m.l.Fetch(ctx, m.r.Want)
 	}
+	wg.Wait()
 	if err := cmp(changeErr, identErr, err); err != nil {
 		return view, false, err
 	}
@@ -162,21 +142,11 @@ func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err er
 	return view, guess, nil
 }
 
-// await waits for the fetch that runs beside, once; after that it fetches.
-func (m *motion) await() (ledger.View, error) {
-	f := <-m.beside
-	m.beside = nil
-	return f.view, f.err
-}
-
 // fetch is the state to plan on next.
 func (m *motion) fetch(ctx context.Context) (ledger.View, error) {
 	if v := m.next; v != nil {
 		m.next = nil
 		return *v, nil
-	}
-	if m.beside != nil {
-		return m.await()
 	}
 	return m.l.Fetch(ctx, m.want)
 }
@@ -317,13 +287,9 @@ func (m *motion) catchUp(ctx context.Context, p plan) error {
 	if m.r.DryRun || m.change.kind == fromCommits || len(m.change.diff) == 0 || m.l.IsLocal() {
 		return nil
 	}
-	branch, err := m.l.Repo.HeadBranch(ctx)
-	if err != nil {
-		return err
-	}
 	b := built{plan: p, commit: p.view.Base}
 	b.plan.tree = p.baseTree
-	m.bringAlong(ctx, b, branch)
+	m.bringAlong(ctx, b)
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"gitland/internal/event"
@@ -37,6 +36,7 @@ type built struct {
 	event   event.Event
 	record  note.Record
 	draft   *ledger.Draft
+	objects []object.Object // not written yet
 	attempt attempt
 	moves   []git.Move
 	others  []*git.Repo // worktrees that have to follow
@@ -65,31 +65,30 @@ func (m *motion) push(ctx context.Context, p plan, gate verdict) (done bool, err
 	}
 	m.tried = append(m.tried, b)
 	m.journal.Attempts = append(m.journal.Attempts, b.attempt)
-	if err := m.write(); err != nil {
+	if err := m.ready(ctx, b); err != nil {
 		return false, err
 	}
-	// Which branch HEAD is on is asked while the push is under way: after it,
-	// the answer would be one more process to wait for.
-	var branch object.Ref
-	var branchErr error
-	var wg sync.WaitGroup
-	wg.Go(func() { branch, branchErr = m.l.Repo.HeadBranch(context.WithoutCancel(ctx)) })
 	done, err = m.publish(ctx, b)
-	wg.Wait()
 	if done {
-		m.landed(ctx, b, branch, branchErr)
+		m.landed(ctx, b)
 	}
 	return done, err
 }
 
+// ready puts journal and objects on disk, side by side: the one waits for the
+// disk, the other for a process.
+func (m *motion) ready(ctx context.Context, b built) error {
+	written := make(chan error, 1)
+	go func() { written <- m.l.Repo.Write(ctx, b.objects...) }()
+	err := m.write()
+	return cmp(err, <-written)
+}
+
 // landed tells that b has, and brings the local side along.
-func (m *motion) landed(ctx context.Context, b built, branch object.Ref, branchErr error) {
+func (m *motion) landed(ctx context.Context, b built) {
 	m.result.Status, m.result.Base, m.result.Commit, m.result.Tree = Landed, b.plan.view.Base, b.commit, b.plan.tree
 	m.result.Event, m.result.Record = b.event.OID, b.record
-	if branchErr != nil {
-		m.warn("HEAD cannot be read: %v", branchErr)
-	}
-	m.bringAlong(ctx, b, branch)
+	m.bringAlong(ctx, b)
 }
 
 // halfway looks for a push of this landing whose commit is on the branch though
@@ -113,9 +112,8 @@ func (m *motion) halfway(ctx context.Context, v ledger.View) (done bool, err err
 	}
 	b := m.tried[i]
 	if done, err = m.withdraw(ctx, errors.New("the server moved the branch alone")); done {
-		branch, branchErr := m.l.Repo.HeadBranch(context.WithoutCancel(ctx))
 		m.pushed()
-		m.landed(ctx, b, branch, branchErr)
+		m.landed(ctx, b)
 	}
 	return done, err
 }
@@ -176,7 +174,8 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 		d.Move(),
 	}
 	b.attempt = attempt{Attempt: d.Attempt(), Commit: b.commit, Tree: p.tree, Moves: saveMoves(b.moves), Record: line}
-	return b, m.l.Repo.Write(ctx, slices.Concat(series.objects, d.Objects(), notes.Objects)...)
+	b.objects = slices.Concat(series.objects, d.Objects(), notes.Objects)
+	return b, nil
 }
 
 func (m *motion) landEvent(p plan, commit object.OID, gate verdict) event.Event {
@@ -219,9 +218,6 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 			return false, err
 		}
 		if out.Done {
-			if m.beside != nil { // what it saw may be from before the push
-				m.await()
-			}
 			m.l.Moved(b.plan.view, b.moves)
 			m.pushed()
 			m.l.Begun(b.draft)
@@ -267,16 +263,6 @@ func (m *motion) pushed() { m.step("pushed", "to "+m.l.Remote) }
 
 // reread finds out what the authority says of the pushes made so far.
 func (m *motion) reread(ctx context.Context) (ledger.View, ledger.Fate, error) {
-	// What the fetch beside the push saw may be from before the push. That the
-	// chain has gone another way is true all the same: it never goes back.
-	if m.beside != nil {
-		if v, err := m.await(); err == nil {
-			fate, err := m.l.Trace(ctx, v, m.journal.attempts())
-			if err != nil || !fate.Pending {
-				return v, fate, err
-			}
-		}
-	}
 	v, err := m.l.Fetch(ctx, m.want)
 	if err != nil {
 		return v, ledger.Fate{}, err
