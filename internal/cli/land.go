@@ -56,7 +56,7 @@ func ontoFlag() cli.Flag {
 }
 
 func landChange(ctx context.Context, c *call) error {
-	err := first(c.only("x", "check"), c.only("force-unverified", "reason"), c.apart("no-wait", "timeout"))
+	err := first(c.only("x", "check"), c.only("force-unverified", "reason"), c.apart("no-wait", "timeout"), c.apart("x", "force-unverified"))
 	if err != nil {
 		return err
 	}

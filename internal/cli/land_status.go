@@ -42,6 +42,7 @@ type statusJSON struct {
 	Tree        object.OID          `json:"tree,omitempty"`
 	Already     object.OID          `json:"already,omitempty"` // landed as this commit
 	Verified    bool                `json:"verified"`
+	Merged      bool                `json:"merged_unverified,omitempty"` // only the change's own tree is verified
 	Passing     []note.Verification `json:"passing,omitempty"`
 	Failing     []note.Verification `json:"failing,omitempty"`
 	Missing     []string            `json:"missing,omitempty"`
@@ -82,7 +83,7 @@ func landStatus(ctx context.Context, c *call) error {
 
 func (c *call) statusJSON(o land.Outlook) statusJSON {
 	j := statusJSON{Remote: o.Remote, Lease: o.Lease, Branch: o.Branch, Base: o.Base, Lands: o.Kind, Paths: o.Paths,
-		Commits: o.Commits, Tree: o.Tree, Already: o.Already, Verified: o.Verified, Passing: o.Judgement.Passing,
+		Commits: o.Commits, Tree: o.Tree, Already: o.Already, Verified: o.Verified, Merged: o.Merged, Passing: o.Judgement.Passing,
 		Failing: o.Judgement.Failing, Missing: o.Judgement.Missing, Unpublished: o.Unpublished}
 	if o.Tree != "" && !o.Verified {
 		j.VerifyWith = o.VerifyWith
@@ -155,7 +156,10 @@ func (c *call) printVerified(row func(style, string, string), o land.Outlook) {
 	for _, v := range o.Judgement.Failing {
 		row(red, "failed", fmt.Sprintf("%s, by %s: %s (exit %d)", v.Check, v.Actor, orNone(v.Command), v.Exit))
 	}
-	if !o.Verified {
+	switch {
+	case !o.Verified:
 		row(yellow, "unverified", o.VerifyWith)
+	case o.Merged:
+		row(yellow, "merged", "that was the change's own tree; merged onto the target it is not verified")
 	}
 }

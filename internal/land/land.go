@@ -103,6 +103,7 @@ type Outlook struct {
 	Tree        object.OID // that would land
 	Already     object.OID // the commit of the target that has the change, where nothing would land
 	Verified    bool
+	Merged      bool // land.require=unit: the change's own tree is what was verified
 	Judgement   note.Judgement
 	Hold        *event.Hold
 	OwnHold     bool

@@ -69,7 +69,7 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 	}
 	o.Tree = p.tree
 	found, err := judge(ctx, l, p, nil)
-	o.Judgement, o.Verified = found.judgement, found.judgement.Pass
+	o.Judgement, o.Verified, o.Merged = found.judgement, found.judgement.Pass, found.merged
 	return err
 }
 
