@@ -139,7 +139,7 @@ func deed(e event.Event) string {
 	case e.Kind == event.Acquire && e.State.Hold.Purpose != "":
 		text = e.State.Hold.Purpose + ", "
 	case e.Kind == event.Break:
-		text = "operation " + e.By.Target.String() + ", "
+		text = "off operation " + e.By.Target.String() + ", "
 		if e.State.Hold != nil {
 			text += "and took it, "
 		}
@@ -157,6 +157,9 @@ func deed(e event.Event) string {
 		text += "because: " + e.By.Reason + ", "
 	}
 	if !e.By.Operation.IsZero() {
+		if e.Kind == event.Break {
+			text += "by "
+		}
 		text += "operation " + e.By.Operation.String() + ", "
 	}
 	return text[:max(0, len(text)-2)]

@@ -398,7 +398,28 @@ func (r *Repo) sameIdent() bool {
 	})
 }
 
+// plainIdent is the identity where user.name and user.email say it all, and in
+// letters that git takes as they are. Git strips others, at the ends or anywhere
+// (strbuf_addstr_without_crud in its ident.c); then git is asked.
+func (r *Repo) plainIdent() (string, bool) {
+	name, email := r.Config.Get("user.name"), r.Config.Get("user.email")
+	plain := func(s string) bool {
+		return s != "" && s == strings.TrimSpace(s) && !strings.ContainsFunc(s, func(c rune) bool {
+			return c < ' ' || c == 0x7f || c == 0xfffd || strings.ContainsRune("<>.,:;\"\\'", c)
+		})
+	}
+	user, domain, _ := strings.Cut(email, "@")
+	if !r.sameIdent() || !plain(name) || !plain(user) || !plain(strings.ReplaceAll(domain, ".", "")) || strings.Trim(domain, ".") != domain {
+		return "", false
+	}
+	return name + " <" + email + ">", true
+}
+
 func (r *Repo) readIdent(ctx context.Context, variable string) (string, error) {
+	if ident, ok := r.plainIdent(); ok {
+		now := time.Now()
+		return fmt.Sprintf("%s %d %s", ident, now.Unix(), now.Format("-0700")), nil
+	}
 	out, err := r.run(ctx, command{reading: true, args: []string{"var", variable}})
 	if err != nil {
 		return "", fmt.Errorf("read your git identity: %w", err)

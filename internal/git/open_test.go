@@ -142,3 +142,26 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// The identity is git's own, whether or not git had to be asked for it.
+func TestIdentIsGits(t *testing.T) {
+	t.Parallel()
+	for _, who := range []struct{ name, email string }{
+		{"Ada", "ada@example.com"}, {"Ada Lovelace", "ada.l@example.com"}, {"Émile Ünï", "e@x"}, {" Ada. ", "ada@example.com"},
+		{"O'Hara", "o@x"}, {"A <B>", "a@b"}, {"Dr. A", "a@b.c."}, {"Ada,", "<a@b>"}, {"\"Q\"", "q@q"}, {"a:b;c", "x@y"}, {"A\tB", "a b@c"},
+	} {
+		dir := gittest.Remote(t)
+		gittest.Git(t, dir, "config", "user.name", who.name)
+		gittest.Git(t, dir, "config", "user.email", who.email)
+		env, _ := gittest.Env(t)
+		r, err := git.Open(t.Context(), git.Options{Dir: dir, Environ: env})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(r.Close)
+		want := git.IdentName(gittest.Git(t, dir, "var", "GIT_COMMITTER_IDENT"))
+		if got, err := r.Ident(); err != nil || got != want {
+			t.Errorf("%q: got %q, %v, want %q", who, got, err, want)
+		}
+	}
+}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"regexp"
 	"strconv"
+	"strings"
 )
 
 // MinVersion is the oldest git that works: "merge-tree --write-tree" came with 2.38.
@@ -22,8 +22,6 @@ func (e *OldError) Error() string {
 // ErrNoGit says that there is no git on the PATH.
 var ErrNoGit = errors.New("git is not on the PATH: install git " + MinVersion + " or newer")
 
-var versionPattern = regexp.MustCompile(`^git version ((\d+)\.(\d+)\S*)`)
-
 func (r *Repo) checkVersion(ctx context.Context) error {
 	out, err := r.run(ctx, command{reading: true, args: []string{"version"}})
 	if errors.Is(err, exec.ErrNotFound) {
@@ -35,15 +33,21 @@ func (r *Repo) checkVersion(ctx context.Context) error {
 	return checkVersion(out)
 }
 
+// checkVersion reads "git version 2.39.5 (Apple Git-154)" and its like.
 func checkVersion(out string) error {
-	m := versionPattern.FindStringSubmatch(out)
-	if m == nil {
+	found, ok := strings.CutPrefix(out, "git version ")
+	found, _, _ = strings.Cut(strings.TrimSpace(found), " ")
+	parts := strings.SplitN(found, ".", 3)
+	if !ok || len(parts) < 2 {
 		return fmt.Errorf("git version: unexpected answer %q", out)
 	}
-	major, _ := strconv.Atoi(m[2])
-	minor, _ := strconv.Atoi(m[3])
+	major, majorErr := strconv.Atoi(parts[0])
+	minor, minorErr := strconv.Atoi(parts[1])
+	if majorErr != nil || minorErr != nil {
+		return fmt.Errorf("git version: unexpected answer %q", out)
+	}
 	if major < 2 || major == 2 && minor < 38 {
-		return &OldError{Found: m[1]}
+		return &OldError{Found: found}
 	}
 	return nil
 }
