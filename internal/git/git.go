@@ -99,7 +99,8 @@ func Open(ctx context.Context, opts Options) (*Repo, error) {
 	// short git command costs.
 	var wg sync.WaitGroup
 	var configErr, placeErr error
-	r.objects = &objectReader{repo: r}
+	asked := *r // what is learnt below is written while the reader starts
+	r.objects = &objectReader{repo: &asked}
 	r.objects.prepare()
 	wg.Go(func() { configErr = r.loadConfig(ctx) })
 	wg.Go(func() { placeErr = r.locate(ctx) })
