@@ -179,10 +179,12 @@ func (c *clone) verifyContext(ctx context.Context, tree object.OID, command stri
 	return got
 }
 
-// start begins a verification beside the test.
+// start begins a verification beside the test, which ends with it.
 func (c *clone) start(tree object.OID, command string) <-chan run {
-	done := make(chan run, 1)
+	done, ended := make(chan run, 1), make(chan struct{})
+	c.t.Cleanup(func() { <-ended })
 	go func() {
+		defer close(ended)
 		defer close(done)
 		done <- c.verify(tree, command)
 	}()

@@ -231,7 +231,9 @@ func TestTwoAtOnce(t *testing.T) {
 	a, b := fifo(t), fifo(t)
 	second := c.start(tree, "read -r x <"+a+"; pwd -P; echo >"+b)
 	first := c.verify(tree, "echo >"+a+"; read -r x <"+b+"; pwd -P")
+	first.wantPass(t, first.output)
 	other := <-second
+	other.wantPass(t, other.output)
 	dirs := c.worktrees()
 	if len(dirs) != 2 {
 		t.Fatalf("got %q, want two worktrees", dirs)
