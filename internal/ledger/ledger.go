@@ -137,19 +137,27 @@ func (l *Ledger) urlKey() string {
 }
 
 // Flush writes down what the mirror is to know, together with further moves of local
-// refs that must succeed. The memory is worth no failure: when another session
-// has just written it, the further moves are made alone.
+// refs that must succeed. The mirror is worth no failure: when another session
+// has just written it, the further moves are made without it, and so is the
+// memory of the last tips.
 func (l *Ledger) Flush(ctx context.Context, message string, further ...git.Move) error {
 	moves := slices.Clone(further)
+	var memory []git.Move
 	l.mu.Lock()
-	for _, m := range l.pending {
+	for ref, m := range l.pending {
 		moves = append(moves, m)
+		if l.isMemory(ref) {
+			memory = append(memory, m)
+		}
 	}
 	clear(l.pending)
 	l.mu.Unlock()
 	err := l.Repo.MoveRefs(ctx, message, moves...)
 	if err != nil && len(moves) > len(further) {
-		return l.Repo.MoveRefs(ctx, message, further...)
+		err = l.Repo.MoveRefs(ctx, message, further...)
+		if len(memory) < len(moves) {
+			l.Repo.MoveRefs(ctx, message, memory...) // where it fails, another session knows as much
+		}
 	}
 	return err
 }

@@ -37,7 +37,11 @@ func open(t *testing.T, dir string) *ledger.Ledger {
 // void is the simplest thing to append: it adopts where there is no chain.
 func void(l *ledger.Ledger) func(ledger.View, *ledger.Draft) error {
 	return func(v ledger.View, d *ledger.Draft) error {
-		if err := d.Adopt(context.Background(), v.Branch, v.Base); err != nil {
+		branch, tip := v.Branch, v.Base
+		if v.Name != branch.Branch() {
+			branch, tip = "", ""
+		}
+		if err := d.Adopt(context.Background(), branch, tip); err != nil {
 			return err
 		}
 		_, err := d.Add(event.Event{Kind: event.Void, By: event.By{Operation: l.NewID()}})

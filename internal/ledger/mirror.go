@@ -82,6 +82,7 @@ func (l *Ledger) fetchMirror(ctx context.Context, w Want, fromHead bool) (r read
 			return r, name, stale, err
 		}
 	}
+	l.fetched()
 	l.touch()
 	r, headOID, err := l.readMirror(ctx, name, w.Branch)
 	return r, name, err == nil && fromHead && headOID != r.base, err
@@ -200,6 +201,20 @@ func (l *Ledger) note(rest string, old, tip object.OID) {
 	if old != tip {
 		l.pending[ref] = git.Move{Ref: ref, New: tip, Old: git.Was(old)}
 	}
+}
+
+// fetched drops what was planned for the mirror and is older than a fetch into
+// it: what no longer stands there would fail the whole of Flush. The memory of
+// the last tips is not fetched, and stays.
+func (l *Ledger) fetched() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.pending, func(ref object.Ref, _ git.Move) bool { return !l.isMemory(ref) })
+}
+
+// isMemory reports whether a ref of the mirror is a last tip that was seen.
+func (l *Ledger) isMemory(ref object.Ref) bool {
+	return strings.HasPrefix(string(ref), l.mirror("seen/"))
 }
 
 // Moved tells the mirror what a publication on v has moved, so that "git log"

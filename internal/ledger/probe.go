@@ -34,10 +34,10 @@ func (l *Ledger) knowledge() (knowledge, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil
 	}
-	if err != nil {
+	if _, io := errors.AsType[*fs.PathError](err); io {
 		return k, err
 	}
-	if read.Format != 1 {
+	if err != nil || read.Format != 1 {
 		return k, nil // it is only a memory: ask again
 	}
 	if read.Head != "" {
