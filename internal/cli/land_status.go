@@ -109,6 +109,8 @@ func (c *call) printStatus(o land.Outlook) {
 		c.printVerified(row, o)
 	}
 	switch {
+	case o.Ambiguous:
+		row(red, "lease", o.Lease+" is ambiguous")
 	case o.Hold == nil:
 		row(green, "lease", o.Lease+" is free")
 	case o.OwnHold:

@@ -44,8 +44,9 @@ func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Sourc
 	if o.Problem != nil && fault.ClassOf(o.Problem) == "" {
 		return o, o.Problem
 	}
-	if o.Problem == nil && v.Problem != nil {
-		o.Problem = v.Problem
+	if v.Problem != nil {
+		o.Ambiguous = true
+		o.Problem = errors.Join(o.Problem, v.Problem)
 	}
 	return o, nil
 }

@@ -1,0 +1,69 @@
+package acceptance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gitland/internal/gittest"
+)
+
+// A landing that runs its check and publishes the verdict remembers the tip of
+// the chain all the same: a chain that is gone afterwards, records and all, was
+// deleted, and is not free.
+func TestTipIsRememberedAfterACheck(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"new": "n\n"})
+	s.exits(0, "git-land", "-x", "true", "-m", "new", "--", "new")
+	tip := gittest.Git(t, remote, "rev-parse", "refs/lease/main")
+	for ref, of := range map[string]string{"seen/main": "refs/lease/main", "lease/main": "refs/lease/main",
+		"records/main": "refs/notes/landing/main", "heads/main": "refs/heads/main", "verification": "refs/notes/verification"} {
+		want := gittest.Git(t, remote, "rev-parse", of)
+		if got := s.git("for-each-ref", "--format=%(objectname)", "refs/lease-remote/origin/"+ref); got != want {
+			t.Errorf("%s of the mirror is %q, want %s", ref, got, want)
+		}
+	}
+	gittest.Git(t, remote, "update-ref", "-d", "refs/lease/main")
+	gittest.Git(t, remote, "update-ref", "-d", "refs/notes/landing/main")
+	s.write(map[string]string{"new": "m\n"})
+	if r := s.exits(8, "git-land", "-x", "true", "-m", "again", "--", "new"); !strings.Contains(r.Stderr, "adopt main --over "+tip) {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+}
+
+// A chain that cannot be trusted is not free, also where something else stands
+// in the way of a landing.
+func TestStatusOfABrokenChain(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"new": "n\n"})
+	s.force("--", "new")
+	bad := gittest.Git(t, remote, "commit-tree", "-p", "refs/lease/main", "-m", "garbage", "main^{tree}")
+	gittest.Git(t, remote, "update-ref", "refs/lease/main", bad)
+	s.write(map[string]string{"new": "not chosen\n"})
+	got := s.exits(0, "git-land", "status").Stdout
+	if strings.Contains(got, "is free") || !strings.Contains(got, "adopt main --over "+bad) {
+		t.Errorf("status %q", got)
+	}
+}
+
+// What is known of a remote is only a memory: where it cannot be read, the
+// remote is asked again.
+func TestProbeThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	s.write(map[string]string{"new": "n\n"})
+	s.exits(0, "git-land", "status")
+	files, err := filepath.Glob(filepath.Join(s.dir, ".git/lease/probe/*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("\x00rubbish"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.exits(0, "git-land", "-x", "true", "-m", "new", "--", "new")
+}
