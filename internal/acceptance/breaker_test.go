@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,4 +67,44 @@ func TestProbeThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.exits(0, "git-land", "-x", "true", "-m", "new", "--", "new")
+}
+
+// A kept verification or a journal that cannot be read is named, with the way
+// on; the former keeps nothing else from going on.
+func TestDamagedLocalFiles(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	const id = "01M8MGBKN9FH8W4SF5WF6M437T"
+	for _, rubbish := range []string{"rubbish", "{}", ""} {
+		name := "f" + fmt.Sprint(len(rubbish))
+		s.write(map[string]string{name: name, ".git/lease/outbox/" + id + ".json": rubbish})
+		r := s.exits(0, "git-land", "-x", "true", "-m", name, "--", name)
+		if n := strings.Count(r.Stderr, "rm "); n != 1 || !strings.Contains(r.Stderr, id) {
+			t.Errorf("%q: told %d times: %s", rubbish, n, r.Stderr)
+		}
+	}
+	for _, rubbish := range []string{"rubbish", `{"format":1,"git_dir":".","remote":"origin"}`, `{"format":2}`} {
+		s.write(map[string]string{"g": "g\n", ".git/lease/journal/" + id + ".json": rubbish})
+		if r := s.exits(1, "git-land", "-x", "true", "-m", "g", "--", "g"); !strings.Contains(r.Stderr, "then: rm ") {
+			t.Errorf("%q: %s", rubbish, r.Stderr)
+		}
+	}
+}
+
+// A notes ref that is no commit is told as what it is.
+func TestNotesRefThatIsNoCommit(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"a": "a\n", "b": "b\n"})
+	s.exits(0, "git-land", "-x", "true", "-m", "a", "--", "a")
+	gittest.Git(t, remote, "update-ref", "refs/notes/landing/main", gittest.Git(t, remote, "rev-parse", "main:README"))
+	before := gittest.Git(t, remote, "rev-parse", "main")
+	if r := s.exits(8, "git-land", "-x", "true", "-m", "b", "--", "b"); !strings.Contains(r.Stderr, "which is a blob and no commit") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+	if got := gittest.Git(t, remote, "rev-parse", "main"); got != before {
+		t.Errorf("main moved to %s", got)
+	}
 }

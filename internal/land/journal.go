@@ -10,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"gitland/internal/event"
+	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
@@ -129,13 +130,22 @@ func (j journal) root() (session.Root, error) {
 // loadJournal reads one journal and checks that this version can act on it.
 func loadJournal(dir session.Dir, op ulid.ULID) (journal, error) {
 	var j journal
-	if err := dir.Journal().Load(op, &j); err != nil {
+	err := dir.Journal().Load(op, &j)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return j, err
+	case err != nil:
+	case j.Format != journalFormat:
+		err = fmt.Errorf("journal format %d, and this version knows %d", j.Format, journalFormat)
+	case j.Operation != op || j.Lease == "" || j.Branch == "" || j.Remote == "":
+		err = errors.New("it is not the journal of that operation")
 	}
-	if j.Format != journalFormat {
-		return j, fmt.Errorf("%s: journal format %d, and this version knows %d", dir.Journal().Path(op), j.Format, journalFormat)
+	if err == nil {
+		return j, nil
 	}
-	return j, nil
+	path := dir.Journal().Path(op)
+	return j, fault.New(fault.Failed, "the journal of operation %s, which did not end, cannot be read: %w", op, err).
+		WithHint("see with `git land log` and `git lease log` whether it landed, then: %s", fault.Command("rm", path))
 }
 
 const journalFormat = 1

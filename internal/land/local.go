@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"gitland/internal/fault"
@@ -68,6 +70,10 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 		}
 	}
 	if err := s.moveFiles(ctx); err != nil {
+		lock := filepath.Join(repo.GitDir, "index.lock")
+		if _, statErr := os.Stat(lock); statErr == nil {
+			return "the index is locked by another git process", "when there is no such process any more: " + fault.Command("rm", lock) + "   (then run git land again)", nil
+		}
 		return "files here are in the way of what others landed: " + err.Error(), "commit or stash those, then run git land again", nil
 	}
 	if targetHere {

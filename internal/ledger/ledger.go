@@ -51,6 +51,7 @@ type Ledger struct {
 	chosen  bool // by an option, not by configuration
 	remote  git.Remote
 	spaces  spaces
+	told    sync.Map // notices that are given once
 	mu      sync.Mutex
 	pending map[object.Ref]git.Move // moves of the mirror and its memory, not yet written
 }
@@ -134,6 +135,13 @@ func (l *Ledger) Command(words ...string) string {
 func (l *Ledger) urlKey() string {
 	sum := sha256.Sum256([]byte(l.remote.URL + "\x00" + l.remote.Rewrites))
 	return hex.EncodeToString(sum[:])
+}
+
+// once gives a notice, and not again.
+func (l *Ledger) once(format string, args ...any) {
+	if _, told := l.told.LoadOrStore(fmt.Sprintf(format, args...), true); !told {
+		l.Notice(format, args...)
+	}
 }
 
 // Flush writes down what the mirror is to know, together with further moves of local

@@ -67,6 +67,14 @@ func (l *Ledger) AppendNotes(ctx context.Context, tip object.OID, subject string
 	var root object.OID
 	commit := object.CommitData{Author: stamp, Committer: stamp, Message: subject + "\n"}
 	if !tip.IsZero() {
+		o, err := l.Repo.Lookup(ctx, string(tip))
+		if err != nil {
+			return d, fmt.Errorf("read notes: %w", err)
+		}
+		if o.Kind != object.Commit {
+			return d, fault.New(fault.Ambiguous, "a notes ref of %s is at %s, which is a %s and no commit", l.Remote, tip, o.Kind).
+				WithHint("%s   (and have it put back to the last notes commit, by whoever may)", fault.Command("git", "ls-remote", l.Remote, l.spaces.probes[2]+"*"))
+		}
 		c, err := l.Repo.Commit(ctx, tip)
 		if err != nil {
 			return d, fmt.Errorf("read notes: %w", err)
@@ -267,10 +275,17 @@ func (l *Ledger) unpublished() ([]note.Verification, error) {
 	var list []note.Verification
 	for _, id := range ids {
 		var v note.Verification
-		if err := outbox.Load(id, &v); errors.Is(err, fs.ErrNotExist) {
+		err := outbox.Load(id, &v)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue // another session has just published it
-		} else if err != nil {
-			return nil, err
+		}
+		if err == nil {
+			_, err = note.EncodeLine(v)
+		}
+		if err != nil { // it must not keep the others, nor a landing, from going on
+			l.once("a verification that was kept here cannot be read and is passed over (%v); to be rid of it: %s",
+				err, fault.Command("rm", outbox.Path(id)))
+			continue
 		}
 		list = append(list, v)
 	}
