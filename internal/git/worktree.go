@@ -56,15 +56,18 @@ var private = []string{
 	"core.fsmonitor=false", "submodule.recurse=false",
 }
 
-// AddWorktree makes a new work tree with a detached HEAD at commit, without
-// running hooks. path must be empty or absent; a work tree that was registered
-// there before is forgotten.
+// AddWorktree makes a new work tree with a detached HEAD at commit and no files;
+// CheckoutClean fills it. path must be empty or absent; a work tree that was
+// registered there before is forgotten.
+//
+// Two of them at once disturb each other, and their callers must not let them:
+// git reads what it knows of all work trees and dies of one that is half
+// registered ("failed to read commondir", seen with 2.39).
 func (r *Repo) AddWorktree(ctx context.Context, path string, commit object.OID) error {
 	c := *r
-	// The new work tree is filled by a git that inherits GIT_INDEX_FILE, which
-	// would be the user's index.
+	// Git would hand an index that the environment names down to the new work tree.
 	c.environ = append(WithoutRepoEnv(r.environ), "GIT_DIR="+r.GitDir)
-	_, err := c.run(ctx, command{config: private, args: []string{"worktree", "add", "--quiet", "--detach",
+	_, err := c.run(ctx, command{config: private, args: []string{"worktree", "add", "--quiet", "--detach", "--no-checkout",
 		"--force", "--force", // once for a registered path, once more for a locked one
 		"--end-of-options", path, string(commit)}})
 	if err != nil {

@@ -69,17 +69,26 @@ func TestAddWorktree(t *testing.T) {
 	if err := r.AddWorktree(t.Context(), path, first); err != nil {
 		t.Fatal(err)
 	}
-	state(string(first), ".gitignore", "file", "sub/file")
+	if got := gittest.Files(t, path); len(got) != 1 {
+		t.Errorf("files: %q", got)
+	}
 	if err := r.AddWorktree(t.Context(), path, first); err == nil {
 		t.Error("made over another one")
 	}
-	w := must(r.In(t.Context(), filepath.Join(path, "sub")))(t)
+	fill := func(below string, commit object.OID) *git.Repo {
+		t.Helper()
+		w := must(r.In(t.Context(), filepath.Join(path, below)))(t)
+		if err := w.CheckoutClean(t.Context(), commit); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	fill("", first)
+	state(string(first), ".gitignore", "file", "sub/file")
 	gittest.Write(t, path, map[string]string{"file": "changed\n", "untracked/x": "x\n", "x.tmp": "kept\n", "sub/x": "x\n"})
 	gittest.Git(t, path, "init", "--quiet", "nested")
 	gittest.Git(t, path, "rm", "--quiet", "--cached", "sub/file")
-	if err := w.CheckoutClean(t.Context(), second); err != nil {
-		t.Fatal(err)
-	}
+	w := fill("sub", second)
 	state(string(second), ".gitignore", "file", "new", "sub/file", "x.tmp")
 	if err := w.Park(t.Context(), first, second); err == nil {
 		t.Error("parked what was not there")
@@ -98,6 +107,7 @@ func TestAddWorktree(t *testing.T) {
 	if err := r.AddWorktree(t.Context(), path, second); err != nil {
 		t.Fatal(err)
 	}
+	fill("", second)
 	state(string(second), ".gitignore", "file", "new", "sub/file")
 	if got := must(r.Worktrees(t.Context()))(t); len(got) != 2 {
 		t.Errorf("got %+v", got)

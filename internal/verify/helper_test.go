@@ -179,16 +179,24 @@ func (c *clone) verifyContext(ctx context.Context, tree object.OID, command stri
 	return got
 }
 
-// start begins a verification beside the test, which ends with it.
-func (c *clone) start(tree object.OID, command string) <-chan run {
-	done, ended := make(chan run, 1), make(chan struct{})
-	c.t.Cleanup(func() { <-ended })
-	go func() {
-		defer close(ended)
-		defer close(done)
-		done <- c.verify(tree, command)
-	}()
-	return done
+// both runs two verifications at once. When one has no verdict, the other is
+// ended too: they wait for each other.
+func (c *clone) both(tree object.OID, commandA, commandB string) (a, b run) {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(c.t.Context())
+	defer cancel()
+	var wg sync.WaitGroup
+	for got, command := range map[*run]string{&a: commandA, &b: commandB} {
+		wg.Go(func() {
+			*got = c.verifyContext(ctx, tree, command)
+			if got.err != nil {
+				c.t.Errorf("%s: %v", command, got.err)
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	return a, b
 }
 
 // output is a buffer that may be read while it is written.

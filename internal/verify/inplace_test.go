@@ -277,7 +277,7 @@ func TestTwoInPlace(t *testing.T) {
 	c := initRepo(t)
 	tree := c.tree("HEAD")
 	a, b := fifo(t), fifo(t)
-	second := c.start(tree, "read -r x <"+a+"; echo >"+b)
-	c.verify(tree, "echo >"+a+"; read -r x <"+b).wantPass(t, "")
-	(<-second).wantPass(t, "")
+	first, second := c.both(tree, "echo >"+a+"; read -r x <"+b, "read -r x <"+a+"; echo >"+b)
+	first.wantPass(t, "")
+	second.wantPass(t, "")
 }

@@ -25,9 +25,10 @@ import (
 type worktree struct {
 	dir    string
 	lock   *session.Flock
+	base   string     // the path without the number, of all of this clone
 	made   *git.Repo  // as seen from it, once it is filled
 	commit object.OID // of the tree that it is filled with
-	base   object.OID // its parent; may be empty
+	parent object.OID // the request's base; may be empty
 }
 
 // close gives the worktree back. The lock is handed down to what runs in it, so
@@ -35,10 +36,10 @@ type worktree struct {
 // here, and a daemon that it left behind must not keep it: hence an unlocking
 // for everybody.
 func (w *worktree) close(ctx context.Context) {
-	if w.made != nil && !w.base.IsZero() {
+	if w.made != nil && !w.parent.IsZero() {
 		// Our commit has served its purpose, and would only puzzle the user in
 		// "git log --all". If the check has moved HEAD itself, it may keep it.
-		w.made.Park(context.WithoutCancel(ctx), w.commit, w.base)
+		w.made.Park(context.WithoutCancel(ctx), w.commit, w.parent)
 	}
 	syscall.Flock(int(w.lock.File().Fd()), syscall.LOCK_UN)
 	w.lock.Close()
@@ -74,7 +75,7 @@ func takeWorktree(base string) (*worktree, error) {
 			return nil, err
 		}
 		if ok {
-			return &worktree{dir: dir, lock: lock}, nil
+			return &worktree{dir: dir, base: base, lock: lock}, nil
 		}
 	}
 }
@@ -145,10 +146,13 @@ func (r Request) fill(ctx context.Context, repo *git.Repo, w *worktree) error {
 		return fault.New(fault.Failed, "the verification worktree cannot be made anew: %w", err).
 			WithHint("remove it yourself: %s", fault.Command("rm", "-rf", w.dir))
 	}
-	if err := repo.AddWorktree(ctx, w.dir, w.commit); err != nil {
+	if err := register(ctx, repo, w); err != nil {
 		return err
 	}
 	if w.made, err = at(ctx, repo, w.dir); err != nil {
+		return err
+	}
+	if err := w.made.CheckoutClean(ctx, w.commit); err != nil {
 		return err
 	}
 	if r.Setup != "" {
@@ -163,6 +167,16 @@ func (r Request) fill(ctx context.Context, repo *git.Repo, w *worktree) error {
 	return os.WriteFile(marker(w.made), []byte(r.setupKey()), 0o600)
 }
 
+// register makes the worktree, still empty, one at a time in this clone.
+func register(ctx context.Context, repo *git.Repo, w *worktree) error {
+	lock, err := session.Lock(ctx, w.base+".lock")
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	return repo.AddWorktree(ctx, w.dir, w.commit)
+}
+
 // makeCommit makes the commit that the worktree's HEAD will be at: on the base,
 // as the landed one will be, so that checks which ask git for a version or for
 // what has changed get an answer.
@@ -173,7 +187,7 @@ func (r Request) makeCommit(ctx context.Context, repo *git.Repo, w *worktree) er
 		c.Parents = []object.OID{r.Base}
 	}
 	o := repo.Format.New(object.Commit, c.Encode())
-	w.commit, w.base = o.OID, r.Base
+	w.commit, w.parent = o.OID, r.Base
 	return repo.Write(ctx, o)
 }
 

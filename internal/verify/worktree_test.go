@@ -229,16 +229,12 @@ func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	c, tree := dirty(t)
 	a, b := fifo(t), fifo(t)
-	second := c.start(tree, "read -r x <"+a+"; pwd -P; echo >"+b)
-	first := c.verify(tree, "echo >"+a+"; read -r x <"+b+"; pwd -P")
-	first.wantPass(t, first.output)
-	other := <-second
-	other.wantPass(t, other.output)
+	first, second := c.both(tree, "echo >"+a+"; read -r x <"+b+"; pwd -P", "read -r x <"+a+"; pwd -P; echo >"+b)
 	dirs := c.worktrees()
 	if len(dirs) != 2 {
 		t.Fatalf("got %q, want two worktrees", dirs)
 	}
-	got := []string{strings.TrimSpace(first.output), strings.TrimSpace(other.output)}
+	got := []string{strings.TrimSpace(first.output), strings.TrimSpace(second.output)}
 	slices.Sort(got)
 	if !slices.Equal(got, dirs) {
 		t.Errorf("got %q, want %q", got, dirs)
