@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -240,6 +241,21 @@ func TestTwoAtOnce(t *testing.T) {
 		t.Errorf("got %q, want %q", got, dirs)
 	}
 	c.verify(tree, "pwd -P").wantPass(t, dirs[0]+"\n")
+}
+
+// Git itself dies of a worktree that another process is just registering.
+func TestManyBeginAtOnce(t *testing.T) {
+	t.Parallel()
+	c, tree := dirty(t)
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			if got := c.verify(tree, "cat file"); got.err != nil || got.output != "one\n" {
+				t.Errorf("got %v, output %q", got.err, got.output)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // Whatever happened to a worktree, the next verification is sound.
