@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -56,7 +57,7 @@ func ontoFlag() cli.Flag {
 }
 
 func landChange(ctx context.Context, c *call) error {
-	err := first(c.only("x", "check"), c.only("force-unverified", "reason"), c.apart("no-wait", "timeout"), c.apart("x", "force-unverified"))
+	err := cmp.Or(c.only("x", "check"), c.only("force-unverified", "reason"), c.apart("no-wait", "timeout"), c.apart("x", "force-unverified"))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/urfave/cli/v2"
@@ -40,7 +41,7 @@ type adoptedJSON struct {
 
 func adopt(ctx context.Context, c *call) error {
 	name, err := c.name()
-	if err := first(err, c.only("over", "reason")); err != nil {
+	if err := cmp.Or(err, c.only("over", "reason")); err != nil {
 		return err
 	}
 	over, _ := value[object.OID](c, "over")

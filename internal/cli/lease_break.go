@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/oklog/ulid/v2"
@@ -41,7 +42,7 @@ type brokenJSON struct {
 
 func breakLease(ctx context.Context, c *call) error {
 	name, err := c.name()
-	if err := first(err, c.only("acquire", "message", "format"), c.apart("json", "format")); err != nil {
+	if err := cmp.Or(err, c.only("acquire", "message", "format"), c.apart("json", "format")); err != nil {
 		return err
 	}
 	operation, given := value[ulid.ULID](c, "operation")

@@ -194,13 +194,3 @@ func (c *call) apart(one, other string) error {
 	}
 	return nil
 }
-
-// first is the first error that is not nil.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -40,17 +41,7 @@ func (e Event) Validate() error {
 			return fmt.Errorf("object id %q is git's name for no object", oid)
 		}
 	}
-	return first(e.By.validate(e.Kind), e.State.validate(e.Seq), e.validatePosition())
-}
-
-// first is the first error that is not nil.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(e.By.validate(e.Kind), e.State.validate(e.Seq), e.validatePosition())
 }
 
 // validatePosition checks what makes e the first event or a later one. The
@@ -128,7 +119,7 @@ func (h Hold) validate(seq uint64) error {
 	case h.Since.Unix() < 0 || h.Since.Unix() > maxUnix || !h.Since.Equal(h.Since.Truncate(time.Second)):
 		return errors.New("held since no whole second")
 	}
-	return first(validHex("digest", h.Digest), validText("holder", h.Holder),
+	return cmp.Or(validHex("digest", h.Digest), validText("holder", h.Holder),
 		validText("host", h.Host), validText("purpose", h.Purpose))
 }
 
@@ -201,7 +192,7 @@ func (b By) validate(k Kind) error {
 	if extra := has &^ (must | may); extra != 0 {
 		return fmt.Errorf("%s with %s", k, extra)
 	}
-	if err := first(validText("host", b.Host), validText("reason", b.Reason)); err != nil {
+	if err := cmp.Or(validText("host", b.Host), validText("reason", b.Reason)); err != nil {
 		return err
 	}
 	if b.Secret != "" {
@@ -245,7 +236,7 @@ func (l Landing) validate() error {
 	case (l.Unverified == "") != (l.Reason == ""):
 		return errors.New("a landing has a reason if and only if it is unverified")
 	}
-	return first(validRef("branch", l.Branch), validText("unit", l.Unit),
+	return cmp.Or(validRef("branch", l.Branch), validText("unit", l.Unit),
 		validText("unverified", l.Unverified), validText("reason", l.Reason))
 }
 

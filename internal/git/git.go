@@ -11,6 +11,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,11 +106,11 @@ func Open(ctx context.Context, opts Options) (*Repo, error) {
 	wg.Go(func() { configErr = r.loadConfig(ctx) })
 	wg.Go(func() { placeErr = r.locate(ctx) })
 	wg.Wait()
-	if err := cmpErr(placeErr, configErr); err != nil {
+	if err := cmp.Or(placeErr, configErr); err != nil {
 		// Git is asked for its version only when something fails: most runs
 		// would pay a process for the answer that it is new enough.
 		r.Close()
-		return nil, cmpErr(r.checkVersion(ctx), err)
+		return nil, cmp.Or(r.checkVersion(ctx), err)
 	}
 	r.environ = r.absolute(r.environ)
 	r.ident = sync.OnceValues(func() (string, error) { return r.readIdent(ctx, "GIT_COMMITTER_IDENT") })
@@ -118,16 +119,6 @@ func Open(ctx context.Context, opts Options) (*Repo, error) {
 		r.author = sync.OnceValues(func() (string, error) { return r.readIdent(ctx, "GIT_AUTHOR_IDENT") })
 	}
 	return r, nil
-}
-
-// cmpErr returns the first error that is not nil.
-func cmpErr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Close ends the helper process that reads objects.
@@ -272,7 +263,7 @@ func (r *Repo) run(ctx context.Context, c command) (string, error) {
 		}
 		code := exitCode(cmd)
 		if code == 129 { // git's usage error: it does not know an option of ours
-			err = cmpErr(r.checkVersion(ctx), err)
+			err = cmp.Or(r.checkVersion(ctx), err)
 		}
 		return stdout.String(), &Error{Args: c.args, ExitCode: code, Stderr: stderr.String(), Err: err}
 	}
@@ -350,7 +341,7 @@ func (r *Repo) locate(ctx context.Context) error {
 	var commitErr, treeErr error
 	r.opened.Commit, commitErr = object.ParseOID(lines[6])
 	r.opened.Tree, treeErr = object.ParseOID(lines[7])
-	return cmpErr(err, commitErr, treeErr)
+	return cmp.Or(err, commitErr, treeErr)
 }
 
 // copyIndex copies an index file. Index files are replaced and never changed in
@@ -375,7 +366,7 @@ func copyIndex(dst, src string) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	if err = cmpErr(err, out.Close()); err == nil {
+	if err = cmp.Or(err, out.Close()); err == nil {
 		err = os.Chtimes(dst, time.Time{}, info.ModTime())
 	}
 	if err != nil {

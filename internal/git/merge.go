@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -31,7 +32,7 @@ func (r *Repo) MergeTrees(ctx context.Context, base, ours, theirs object.OID) (o
 	// Before git 2.44 merge-tree took a tree that is missing for an empty one.
 	for _, tree := range []object.OID{base, ours, theirs} {
 		if o, err := r.Lookup(ctx, string(tree)); err != nil || o.Kind != object.Tree {
-			return "", cmpErr(err, fmt.Errorf("merge: %s is a %s, not a tree", tree.Short(), o.Kind))
+			return "", cmp.Or(err, fmt.Errorf("merge: %s is a %s, not a tree", tree.Short(), o.Kind))
 		}
 	}
 	wrap := func(tree object.OID, parents ...object.OID) object.Object {

@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,7 @@ func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err er
 		view, err = m.l.Fetch(ctx, m.r.Want)
 	}
 	wg.Wait()
-	if err := cmp(changeErr, identErr, err); err != nil {
+	if err := cmp.Or(changeErr, identErr, err); err != nil {
 		return view, false, err
 	}
 	if m.change.kind != fromCommits && m.text == "" && len(m.change.diff) > 0 && !m.r.DryRun {
@@ -149,15 +150,6 @@ func (m *motion) fetch(ctx context.Context) (ledger.View, error) {
 		return *v, nil
 	}
 	return m.l.Fetch(ctx, m.want)
-}
-
-func cmp(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (m *motion) unit(v ledger.View) string {

@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ func (m *motion) ready(ctx context.Context, b built) error {
 	written := make(chan error, 1)
 	go func() { written <- m.l.Repo.Write(ctx, b.objects...) }()
 	err := m.write()
-	return cmp(err, <-written)
+	return cmp.Or(err, <-written)
 }
 
 // landed tells that b has, and brings the local side along.
@@ -293,20 +294,13 @@ func (m *motion) judgeFate(ctx context.Context, b built, v ledger.View, fate led
 	if err != nil {
 		return false, m.open(err)
 	}
-	if in, err := m.inBranch(ctx, b.commit, again.Base); err != nil || in {
+	if in, err := isIn(ctx, m.l, b.commit, again.Base); err != nil || in {
 		if err == nil {
 			err = fmt.Errorf("%s has %s, but the lease's chain does not say so", again.Branch.Branch(), b.commit.Short())
 		}
 		return false, m.open(err)
 	}
 	return false, m.lost(ctx, again)
-}
-
-func (m *motion) inBranch(ctx context.Context, commit, tip object.OID) (bool, error) {
-	if tip == "" {
-		return false, nil
-	}
-	return m.l.Repo.IsAncestor(ctx, commit, tip)
 }
 
 // open is the fault of a landing whose outcome is not known.

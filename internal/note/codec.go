@@ -2,6 +2,7 @@ package note
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,12 +181,12 @@ func (v Verification) validate() error {
 	if v.Duration < 0 {
 		return errors.New("verification of negative duration")
 	}
-	return first(validHead(v.Format, v.ID, v.Time), validOID("tree", v.Tree), validOptional("base", v.Base),
+	return cmp.Or(validHead(v.Format, v.ID, v.Time), validOID("tree", v.Tree), validOptional("base", v.Base),
 		validText(v.Check, v.Command, v.Unit, v.Actor, v.Host))
 }
 
 func (r Record) validate() error {
-	err := first(validHead(r.Format, r.ID, r.Time), validOID("commit", r.Commit), validOID("tree", r.Tree),
+	err := cmp.Or(validHead(r.Format, r.ID, r.Time), validOID("commit", r.Commit), validOID("tree", r.Tree),
 		validOptional("base", r.Base), validOptional("verification_ref", r.VerificationRef),
 		validText(r.Unit, r.Lease, r.Note, r.Actor, r.Host, string(r.Branch)))
 	if err != nil {
@@ -252,16 +253,6 @@ func validText(texts ...string) error {
 	for _, s := range texts {
 		if !utf8.ValidString(s) {
 			return errors.New("text that is not UTF-8")
-		}
-	}
-	return nil
-}
-
-// first is the first error that is not nil.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
 		}
 	}
 	return nil
