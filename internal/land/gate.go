@@ -20,10 +20,18 @@ func verifyCommand(l *ledger.Ledger, s Selection, check string) string {
 	if check != "" && check != DefaultCheck {
 		words = append(words, "--check", check)
 	}
+	return withSelection(l, append(words, "-x", "COMMAND"), s)
+}
+
+// withSelection ends a command line with what the user chose to land, and where.
+func withSelection(l *ledger.Ledger, words []string, s Selection) string {
+	if s.Unit != "" {
+		words = append(words, "--unit", s.Unit)
+	}
 	if s.Want.Branch != "" {
 		words = append(words, "--onto", s.Want.Branch.Branch())
 	}
-	text := l.Command(append(words, "-x", "COMMAND")...)
+	text := l.Command(words...)
 	if s.Paths != nil {
 		text += " " + fault.Command(append([]string{"--"}, s.Paths...)...)
 	}
@@ -91,7 +99,7 @@ func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v ve
 		if last.Command == "" {
 			return f.WithHint("mend the change; or, where that verdict was wrong: git land verify --record pass --check %s --tree %s", fault.Command(last.Check), p.tree)
 		}
-		return f.WithHint("mend the change; or, where the command was wrong, land with the right one, which then counts instead: %s", landWith(s, last.Check))
+		return f.WithHint("mend the change; or, where the command was wrong, land with the right one, which then counts instead: %s", landWith(l, s, last.Check))
 	}
 	moved, err := baseMoved(ctx, l, p, want)
 	if err != nil {
@@ -108,7 +116,7 @@ func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v ve
 }
 
 // landWith is the command line that lands with a check of its own.
-func landWith(s Selection, check string) string {
+func landWith(l *ledger.Ledger, s Selection, check string) string {
 	words := []string{"git", "land", "-x", "COMMAND"}
 	if check != DefaultCheck {
 		words = append(words, "--check", check)
@@ -116,10 +124,7 @@ func landWith(s Selection, check string) string {
 	for _, m := range s.Messages {
 		words = append(words, "-m", m)
 	}
-	if s.Paths != nil {
-		words = append(append(words, "--"), s.Paths...)
-	}
-	return fault.Command(words...)
+	return withSelection(l, words, s)
 }
 
 func nonEmpty(s, fallback string) string {

@@ -123,9 +123,12 @@ func (s *follower) moveFiles(ctx context.Context) error {
 	if s.tree == s.change.tree && s.change.stamp != "" && s.change.stamp == repo.IndexStamp() {
 		return repo.SetIndex(ctx, newEntries(s.change.diff)) // nobody has touched the index
 	}
-	before, _, err := repo.IndexEntries(ctx, s.change.paths())
+	before, unmerged, err := repo.IndexEntries(ctx, s.change.paths())
 	if err != nil {
 		return err
+	}
+	if unmerged { // a merge that the user began meanwhile
+		return errors.New("a landed path is in the middle of a merge")
 	}
 	if err := repo.SetIndex(ctx, s.change.indexed(before)); err != nil {
 		return err
