@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -49,7 +50,7 @@ func TestKilledAtRandom(t *testing.T) {
 				name := fmt.Sprintf("unit-%d-%d", i, u)
 				gittest.Write(t, s.dir, map[string]string{name: name + "\n"})
 				for try := 0; ; try++ {
-					ok, killed := landOrDie(s, name, random, try)
+					ok, killed, said := landOrDie(s, name, random, try)
 					mu.Lock()
 					runs++
 					if killed {
@@ -60,7 +61,7 @@ func TestKilledAtRandom(t *testing.T) {
 						break
 					}
 					if try == 40 {
-						t.Errorf("%s does not land", name)
+						t.Errorf("%s does not land: %s", name, said)
 						return
 					}
 				}
@@ -78,24 +79,27 @@ func TestKilledAtRandom(t *testing.T) {
 }
 
 // landOrDie runs one landing, and kills it at random; less likely the more
-// often it was tried.
-func landOrDie(s seat, name string, random *rand.Rand, try int) (ok, killed bool) {
+// often it was tried. said is what the landing wrote on stderr.
+func landOrDie(s seat, name string, random *rand.Rand, try int) (ok, killed bool, said string) {
 	cmd := exec.Command(bin+"/git-land", "-m", "land "+name, "--unit", name, "--timeout", "10m",
 		"--force-unverified", "--reason", "chaos", "--", name)
 	cmd.Dir, cmd.Env = s.dir, s.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		s.t.Error(err)
-		return true, false
+		return true, false, ""
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	if random.IntN(3+try) > 1 {
-		return <-done == nil, false
+		err := <-done
+		return err == nil, false, stderr.String()
 	}
 	select {
 	case err := <-done:
-		return err == nil, false
+		return err == nil, false, stderr.String()
 	case <-time.After(time.Duration(random.IntN(1500)) * time.Millisecond):
 	}
 	if random.IntN(2) == 0 {
@@ -103,5 +107,6 @@ func landOrDie(s seat, name string, random *rand.Rand, try int) (ok, killed bool
 	} else {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
 	}
-	return <-done == nil, true
+	err := <-done
+	return err == nil, true, stderr.String()
 }

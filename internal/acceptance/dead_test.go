@@ -208,3 +208,65 @@ func TestCloneMovedAfterALandingThatDied(t *testing.T) {
 		t.Errorf("stderr %q", r.Stderr)
 	}
 }
+
+// diesUnwritten leaves a landing that died when its journal was on disk and its
+// objects were not.
+func (s seat) diesUnwritten(remote string, args ...string) {
+	s.t.Helper()
+	before := s.objects()
+	s.dies(remote, "pre-receive", args...)
+	for path := range s.objects() {
+		if !before[path] {
+			if err := os.Remove(path); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// objects are the files of the loose objects.
+func (s seat) objects() map[string]bool {
+	s.t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.dir, ".git", "objects", "??", "*"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	set := map[string]bool{}
+	for _, f := range files {
+		set[f] = true
+	}
+	return set
+}
+
+// The push of a landing that died before its objects were written names a commit
+// that nobody has, while others land on.
+func TestDeadBeforeItsObjectsWereWritten(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s, other := clone(t, remote), clone(t, remote)
+	other.write(map[string]string{"first": "f\n"})
+	other.force("--", "first")
+	s.write(map[string]string{"new": "n\n"})
+	s.diesUnwritten(remote, "--", "new")
+	other.write(map[string]string{"z": "z\n"})
+	other.force("--", "z")
+	s.force("--", "new")
+	if got := gittest.Git(t, remote, "rev-list", "--count", "main"); got != "4" {
+		t.Errorf("%s commits, want 4", got)
+	}
+}
+
+// The same under a lease that the session brought, and holds.
+func TestDeadUnwrittenUnderABroughtLease(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.env = append(s.env, "GIT_LEASE_SESSION=one")
+	s.exits(0, "git-lease", "acquire")
+	s.write(map[string]string{"new": "n\n"})
+	s.diesUnwritten(remote, "--", "new")
+	s.force("--", "new")
+	if got := gittest.Git(t, remote, "rev-list", "--count", "main"); got != "2" {
+		t.Errorf("%s commits, want 2", got)
+	}
+}

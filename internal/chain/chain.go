@@ -108,10 +108,10 @@ func transition(state event.State, act event.Event) (*event.Hold, error) {
 		}
 		return take(act)
 	case event.Void:
-		if state.Phase != event.Free {
-			return nil, standing(state)
+		if state.Phase == event.Free {
+			return nil, nil
 		}
-		return nil, nil
+		return state.Hold, holds(state, by.Operation)
 	case event.Release, event.Abort:
 		return nil, own(state, by)
 	case event.Break:

@@ -57,7 +57,7 @@ func (s *model) allows(m move) bool {
 		}
 		s.holder = 0
 	case 5: // void
-		return s.holder == 0
+		return s.holder == 0 || s.holder == m.op
 	case 6: // break
 		if s.holder == 0 || s.holder != m.target || m.take && m.op == m.target {
 			return false

@@ -88,7 +88,9 @@ func holdRules() []rule {
 func landRules() []rule {
 	return []rule{
 		{"void", func(w *writer) event.Event { return w.act(event.Void, w.by(2)) },
-			"-", "held by operation", "only an adopt"},
+			"-", "does not hold it: it is held by operation", "only an adopt"},
+		{"void by the holder", func(w *writer) event.Event { return w.act(event.Void, w.by(1)) },
+			"-", "1", "only an adopt"},
 		{"land", func(w *writer) event.Event { return w.land(1, mainRef) }, "-", "1", "only an adopt"},
 		{"land and release", func(w *writer) event.Event { return w.land(1, mainRef, 1) },
 			"nobody holds", "-", "only an adopt"},

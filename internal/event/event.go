@@ -38,7 +38,7 @@ const (
 	Acquire Kind = "acquire" // take the free lease
 	Release Kind = "release" // give it back
 	Land    Kind = "land"    // move a branch; under a free lease, or one's own
-	Void    Kind = "void"    // advance a free chain past a push that may still arrive
+	Void    Kind = "void"    // advance the chain past a push that may still arrive
 	Abort   Kind = "abort"   // give up an operation, and the lease with it
 	Break   Kind = "break"   // take the lease off its holder, maybe for oneself
 )

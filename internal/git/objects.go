@@ -241,7 +241,10 @@ func (r *Repo) CommitTree(ctx context.Context, c NewCommit) (object.OID, error) 
 	return object.ParseOID(strings.TrimSpace(out))
 }
 
-// IsAncestor reports whether a is b or one of its ancestors.
+// IsAncestor reports whether a is b or one of its ancestors. A commit that is not
+// here is no ancestor of one that is, of which git keeps the whole history (but
+// for a shallow clone's, which is not looked at beyond its boundary). The error
+// is ErrNotFound when b is not here.
 func (r *Repo) IsAncestor(ctx context.Context, a, b object.OID) (bool, error) {
 	if a == b {
 		return true, nil
@@ -250,7 +253,16 @@ func (r *Repo) IsAncestor(ctx context.Context, a, b object.OID) (bool, error) {
 	if ExitCode(err) == 1 { // git-merge-base(1): 1 is "no", errors are others
 		return false, nil
 	}
-	return err == nil, err
+	if err == nil {
+		return true, nil
+	}
+	if _, missing := r.Lookup(ctx, string(b)); missing != nil {
+		return false, errors.Join(err, missing)
+	}
+	if _, missing := r.Lookup(ctx, string(a)); errors.Is(missing, ErrNotFound) {
+		return false, nil
+	}
+	return false, err
 }
 
 // A RevListEntry is a commit and its parents.

@@ -203,8 +203,11 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	absent := object.OID(strings.Repeat("1", 40))
-	if got, err := r.IsAncestor(ctx, absent, a); err == nil {
-		t.Errorf("is ancestor: got %v", got)
+	if got, err := r.IsAncestor(ctx, absent, a); got || err != nil {
+		t.Errorf("is ancestor, of one that is not here: got %v, %v", got, err)
+	}
+	if got, err := r.IsAncestor(ctx, a, absent); !errors.Is(err, git.ErrNotFound) {
+		t.Errorf("is ancestor of one that is not here: got %v, %v", got, err)
 	}
 	if got, err := r.MergeBase(ctx, absent, a); err == nil {
 		t.Errorf("merge base: got %v", got)

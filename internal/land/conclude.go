@@ -82,12 +82,11 @@ func conclude(ctx context.Context, l *ledger.Ledger, j journal, r Request) error
 	if err != nil {
 		return err
 	}
-	if j.Brought {
-		if err := repeat(ctx, l, want, j, r.Session); err != nil {
-			return err
-		}
+	brought, err := r.Session.Load()
+	if err != nil && !errors.Is(err, session.ErrNoToken) {
+		return err
 	}
-	a, err := outrun(ctx, l, want, j, root)
+	a, err := outrun(ctx, l, want, j, root, brought.Root)
 	if err != nil {
 		return err
 	}
@@ -156,41 +155,13 @@ func bringOthers(ctx context.Context, l *ledger.Ledger, branch object.Ref, a att
 	return nil
 }
 
-// repeat sends the last push of a landing again, with the very same objects, as
-// long as it has not arrived and the session still holds the lease under which
-// it was made: there the chain cannot be moved past it without giving the lease
-// up.
-func repeat(ctx context.Context, l *ledger.Ledger, want ledger.Want, j journal, from session.Source) error {
-	s, err := from.Load()
-	if errors.Is(err, session.ErrNoToken) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for range maxRepeats {
-		v, err := l.Fetch(ctx, want)
-		if err != nil {
-			return err
-		}
-		fate, err := l.Trace(ctx, v, j.attempts())
-		if err != nil || !fate.Pending || len(j.Attempts) == 0 || !lease.Owns(s.Root, v.Tip) {
-			return err
-		}
-		last := j.Attempts[len(j.Attempts)-1]
-		if _, err := l.Publish(ctx, ledger.Publication{Moves: last.moves(), Hooks: true, Message: "land: " + j.Unit}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // outrun advances the chain past every push of a landing that has not arrived,
 // and returns the attempt that has, if one did. Under a lease that the landing
-// had acquired, it ends the hold; from a free chain it appends a void. Where the
-// branch moved and the chain did not, because the server died between the two,
-// it appends the landing's event instead.
-func outrun(ctx context.Context, l *ledger.Ledger, want ledger.Want, j journal, root session.Root) (*attempt, error) {
+// had acquired with root, it ends the hold; from a free chain, and under the lease
+// that the session brought, it appends a void. Where the branch moved and the
+// chain did not, because the server died between the two, it appends the
+// landing's event instead.
+func outrun(ctx context.Context, l *ledger.Ledger, want ledger.Want, j journal, root, brought session.Root) (*attempt, error) {
 	var arrived *attempt
 	_, err := l.Append(ctx, want, func(v ledger.View, d *ledger.Draft) error {
 		arrived = nil
@@ -206,7 +177,7 @@ func outrun(ctx context.Context, l *ledger.Ledger, want ledger.Want, j journal, 
 		}
 		by := event.By{Operation: j.Operation, Reason: "operation " + j.Operation.String() + " ended before it landed"}
 		act := event.Event{Kind: event.Void, By: by}
-		own := lease.Owns(root, v.Tip)
+		hold, own := v.Hold(), lease.Owns(root, v.Tip)
 		half, err := halfLanded(ctx, l, v, j, fate)
 		if err == nil && half != nil {
 			act, err = relanding(ctx, l, v, *half)
@@ -214,20 +185,23 @@ func outrun(ctx context.Context, l *ledger.Ledger, want ledger.Want, j journal, 
 		switch {
 		case err != nil:
 			return err
-		case half != nil && v.Hold() != nil && v.Hold().Operation != act.By.Operation:
+		case half != nil && hold != nil && hold.Operation != act.By.Operation:
 			return fault.New(fault.Held, "%s of operation %s is on %s, but its event is not on the chain, and the lease %s is held by %s",
-				half.Commit.Short(), j.Operation, v.Branch.Branch(), v.Name, lease.Describe(*v.Hold(), l.Now())).
+				half.Commit.Short(), j.Operation, v.Branch.Branch(), v.Name, lease.Describe(*hold, l.Now())).
 				WithHint("run git land again when the lease is free: it adds the event first")
 		case half != nil:
 			arrived = half
-		case v.Hold() != nil && !own && j.Brought && fate.Pending:
-			return fault.New(fault.Held, "the push of operation %s may still arrive, and the lease %s is held by %s",
-				j.Operation, v.Name, lease.Describe(*v.Hold(), l.Now())).
-				WithHint("%s   (then run git land again)", l.Command("git", "lease", "release", v.Name))
-		case v.Hold() != nil && !own, !own && !fate.Pending && j.Token == "":
-			return errSettled // the chain has moved past the push by itself
 		case own:
 			act.Kind = event.Abort
+		case fate.Pending && lease.Owns(brought, v.Tip):
+			act.By.Operation = hold.Operation
+		case fate.Pending && hold != nil:
+			return fault.New(fault.Held, "the push of operation %s may still arrive, and the lease %s is held by %s",
+				j.Operation, v.Name, lease.Describe(*hold, l.Now())).
+				WithHint("run git land in the session that holds it, or: %s   (then run git land again)",
+					l.Command("git", "lease", "release", v.Name))
+		case hold != nil, !fate.Pending && j.Token == "":
+			return errSettled // the chain has moved past the push by itself
 		}
 		if own {
 			act.By.Secret = lease.SecretOf(root, v.Tip)
@@ -280,9 +254,14 @@ func broughtBy(ctx context.Context, l *ledger.Ledger, branch object.Ref, commit 
 		if e.Kind != event.Land || e.By.Land.Branch != branch {
 			continue
 		}
-		if in, err := isIn(ctx, l, commit, e.By.Land.Commit); err != nil {
+		in, err := isIn(ctx, l, commit, e.By.Land.Commit)
+		if errors.Is(err, git.ErrNotFound) {
+			continue // its landing is not on the branch any more
+		}
+		if err != nil {
 			return false, err
-		} else if in {
+		}
+		if in {
 			before, err := isIn(ctx, l, commit, e.By.Land.Base)
 			return !before, err
 		}

@@ -14,7 +14,6 @@ import (
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
-	"gitland/internal/git"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
@@ -259,13 +258,7 @@ func (m *motion) noteRewind(ctx context.Context, v ledger.View) error {
 	if m.rewound || v.Tip == nil || v.Tip.Kind != event.Land || v.Tip.By.Land.Branch != v.Branch || v.Tip.By.Land.Commit == v.Base {
 		return nil
 	}
-	in := false
-	_, err := m.l.Repo.Lookup(ctx, string(v.Tip.By.Land.Commit))
-	if err == nil {
-		in, err = isIn(ctx, m.l, v.Tip.By.Land.Commit, v.Base)
-	} else if errors.Is(err, git.ErrNotFound) {
-		err = nil // this clone has all that the target has
-	}
+	in, err := isIn(ctx, m.l, v.Tip.By.Land.Commit, v.Base)
 	if err == nil && !in {
 		m.rewound = true
 		m.warn("%s no longer has %s, the newest landing by its log: it was rewound", v.Branch.Branch(), v.Tip.By.Land.Commit.Short())

@@ -340,7 +340,7 @@ func isOpen(err error) bool {
 // withdraw makes sure that a push which has not arrived never will, by moving
 // the chain past the tip that it named, and says that it did not land.
 func (m *motion) withdraw(ctx context.Context, said error) (done bool, err error) {
-	arrived, err := outrun(ctx, m.l, m.want, m.journal, m.root)
+	arrived, err := outrun(ctx, m.l, m.want, m.journal, m.root, m.brought.Root)
 	switch {
 	case err != nil:
 		return false, m.open(err)
