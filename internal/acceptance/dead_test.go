@@ -254,6 +254,9 @@ func TestDeadBeforeItsObjectsWereWritten(t *testing.T) {
 	if got := gittest.Git(t, remote, "rev-list", "--count", "main"); got != "4" {
 		t.Errorf("%s commits, want 4", got)
 	}
+	if left, err := filepath.Glob(filepath.Join(s.dir, ".git", "lease-index-*")); len(left) > 0 || err != nil {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
 }
 
 // The same under a lease that the session brought, and holds.

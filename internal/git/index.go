@@ -171,25 +171,52 @@ func (r *Repo) SetIndex(ctx context.Context, entries []IndexEntry) error {
 type TempIndex struct {
 	repo *Repo
 	path string
+	real string // the index that it is a copy of
 }
 
 // TempIndex copies the index into the git directory; id makes the name unique.
 // A copy, not an empty index: it keeps skip-worktree bits, and the cached file
 // times that save reading every file.
 func (r *Repo) TempIndex(ctx context.Context, id string) (*TempIndex, error) {
-	path := filepath.Join(r.GitDir, "lease-index-"+id)
+	path := filepath.Join(r.GitDir, tempIndexName(id))
 	real := r.indexPath()
 	if err := copyIndex(path, real); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("copy the index: %w", err)
 	}
 	c := *r
 	c.environ = append(r.Environ(), "GIT_INDEX_FILE="+path)
-	return &TempIndex{repo: &c, path: path}, nil
+	return &TempIndex{repo: &c, path: path, real: real}, nil
+}
+
+// Install puts the copy in the place of the index, if that is still as stamp
+// says, and reports whether it did. As in "git commit --only", the copy becomes
+// the lock of the index, which keeps everybody else from writing it, and then
+// the index. Where that cannot be done nothing has changed.
+func (t *TempIndex) Install(stamp string) bool {
+	old, err := os.Lstat(t.real)
+	if err != nil || !old.Mode().IsRegular() {
+		return false
+	}
+	// What git has not written anew has our mode instead of the user's.
+	if now, err := os.Lstat(t.path); err != nil || now.Mode() != old.Mode() {
+		return false
+	}
+	lock := t.real + ".lock"
+	if os.Link(t.path, lock) != nil {
+		return false
+	}
+	if stampOf(t.real) != stamp || os.Rename(lock, t.real) != nil {
+		os.Remove(lock)
+		return false
+	}
+	return true
 }
 
 // IndexStamp changes whenever the index does, and sometimes when it does not.
-func (r *Repo) IndexStamp() string {
-	info, err := os.Stat(r.indexPath())
+func (r *Repo) IndexStamp() string { return stampOf(r.indexPath()) }
+
+func stampOf(index string) string {
+	info, err := os.Stat(index)
 	if err != nil {
 		return ""
 	}
@@ -208,6 +235,19 @@ func (r *Repo) indexPath() string {
 	}
 	return filepath.Join(r.GitDir, "index")
 }
+
+// SweepTempIndex removes the copies under id that a process which was killed has
+// left behind.
+func (r *Repo) SweepTempIndex(id string) {
+	entries, _ := os.ReadDir(r.GitDir) // what cannot be listed cannot be swept
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), tempIndexName(id)) {
+			os.Remove(filepath.Join(r.GitDir, e.Name()))
+		}
+	}
+}
+
+func tempIndexName(id string) string { return "lease-index-" + id }
 
 // Close removes the copy.
 func (t *TempIndex) Close() {

@@ -156,10 +156,12 @@ func (o *objectReader) roundTrip(verb, name string) (object.Object, error) {
 	return obj, nil
 }
 
+// stop ends the process. It only reads, so that there is nothing to clean up,
+// and nobody has to wait until it is gone.
 func (o *objectReader) stop() {
 	o.in.Close()
-	o.cmd.Process.Kill() // it only reads; there is nothing to clean up
-	o.cmd.Wait()
+	o.cmd.Process.Kill()
+	go o.cmd.Wait()
 	o.cmd = nil
 }
 
@@ -186,12 +188,18 @@ func (r *Repo) Write(ctx context.Context, objs ...object.Object) error {
 	return err
 }
 
-// pack writes the format of gitformat-pack(5), version 2, without deltas.
+// pack writes the format of gitformat-pack(5), version 2, without deltas, and
+// without compression: git compresses what it stores itself, and a compressor of
+// our own would cost more than all the rest of a landing.
 func (r *Repo) pack(objs []object.Object) ([]byte, error) {
 	types := map[object.Kind]byte{object.Commit: 1, object.Tree: 2, object.Blob: 3}
 	var b bytes.Buffer
 	b.WriteString("PACK")
 	binary.Write(&b, binary.BigEndian, [2]uint32{2, uint32(len(objs))})
+	z, err := zlib.NewWriterLevel(&b, zlib.NoCompression)
+	if err != nil {
+		return nil, err
+	}
 	for _, o := range objs {
 		size := len(o.Data)
 		c := types[o.Kind]<<4 | byte(size&15)
@@ -200,7 +208,7 @@ func (r *Repo) pack(objs []object.Object) ([]byte, error) {
 			c = byte(size & 0x7f)
 		}
 		b.WriteByte(c)
-		z := zlib.NewWriter(&b)
+		z.Reset(&b)
 		if _, err := z.Write(o.Data); err != nil {
 			return nil, err
 		}

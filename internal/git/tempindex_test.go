@@ -297,3 +297,48 @@ func TestDiffering(t *testing.T) {
 		})
 	}
 }
+
+// A copy takes the place of the index only while that is as it was, and nobody
+// writes it.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	dir := initRepo(t)
+	gittest.Commit(t, dir, "begin", map[string]string{"file": "one\n", "other": "x\n"})
+	gittest.Git(t, dir, "update-index", "--assume-unchanged", "other")
+	gittest.Write(t, dir, map[string]string{"file": "two\n"})
+	r := open(t, dir)
+	stamp := r.IndexStamp()
+	index := must(r.TempIndex(t.Context(), "id"))(t)
+	if index.Install(stamp) {
+		t.Error("a copy that git has not written took the index's place, with our mode")
+	}
+	if err := index.Add(t.Context(), "file"); err != nil {
+		t.Fatal(err)
+	}
+	lock := filepath.Join(dir, ".git", "index.lock")
+	gittest.Write(t, dir, map[string]string{".git/index.lock": ""})
+	if index.Install(stamp) {
+		t.Error("installed beside somebody who writes")
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	if index.Install("another" + stamp) {
+		t.Error("installed over another index")
+	}
+	if got := gittest.Git(t, dir, "status", "--porcelain"); got != "M file" {
+		t.Errorf("status %q", got)
+	}
+	stamp = r.IndexStamp() // "git status" has refreshed it
+	if !index.Install(stamp) {
+		t.Error("not installed")
+	}
+	index.Close()
+	if got := gittest.Git(t, dir, "status", "--porcelain"); got != "M  file" {
+		t.Errorf("status %q", got)
+	}
+	if got := gittest.Git(t, dir, "ls-files", "-v", "other"); got != "h other" {
+		t.Errorf("ls-files %q", got)
+	}
+	noTrace(t, r)
+}

@@ -36,8 +36,11 @@ type change struct {
 	diff     []git.Change // from headTree to tree
 	staged   []git.Change // fromPaths: where the index was not as headTree, within the paths
 	stamp    string       // of the index then
-	modified []string     // fromCommits: tracked files that differ from the index
-	outside  []string     // fromCommits: what is staged outside of land.paths
+	// index is the copy of the index in which the change was made, while it
+	// differs from the index in nothing but the change.
+	index    *git.TempIndex
+	modified []string // fromCommits: tracked files that differ from the index
+	outside  []string // fromCommits: what is staged outside of land.paths
 }
 
 // paths are those that the change touches.
@@ -50,7 +53,7 @@ func (c change) paths() []string {
 }
 
 // readChange finds out what the selection chooses. It touches neither index
-// nor files. id names the temporary index.
+// nor files. id names the temporary index. The caller has to drop the change.
 func readChange(ctx context.Context, repo *git.Repo, paths []string, id string) (change, error) {
 	c, err := readHead(ctx, repo)
 	if err != nil {
@@ -84,10 +87,13 @@ func readChange(ctx context.Context, repo *git.Repo, paths []string, id string) 
 	default:
 		err = c.takeCommits(ctx, repo)
 	}
-	if err != nil {
-		return c, err
+	if err == nil {
+		err = c.check()
 	}
-	return c, c.check()
+	if err != nil {
+		c.drop()
+	}
+	return c, err
 }
 
 func errNoWorkTree() error {
@@ -112,11 +118,15 @@ func (c *change) takePaths(ctx context.Context, repo *git.Repo, id string) error
 	if err != nil {
 		return err
 	}
-	defer index.Close()
-	if err := c.addTo(ctx, repo, index); err != nil {
+	c.index = index
+	plain, err := c.addTo(ctx, repo, index)
+	if err != nil {
 		return err
 	}
 	wg.Wait()
+	if !plain || len(c.staged) > 0 {
+		c.drop()
+	}
 	var unmerged []string
 	for _, d := range c.staged {
 		if d.Unmerged {
@@ -127,6 +137,14 @@ func (c *change) takePaths(ctx context.Context, repo *git.Repo, id string) error
 		return fault.New(fault.Conflict, "%s is in the middle of a merge", shortList(unmerged)).WithHint("git status")
 	}
 	return stagedErr
+}
+
+// drop removes the copy of the index.
+func (c *change) drop() {
+	if c.index != nil {
+		c.index.Close()
+		c.index = nil
+	}
 }
 
 // indexed is the change with only those paths of which the index has, in
@@ -151,16 +169,16 @@ func (c change) indexed(entries []git.IndexEntry) []git.IndexEntry {
 
 // addTo adds the chosen paths to a copy of the index. Most often nothing else is
 // staged, and then the copy is HEAD but for them; where something is, the copy
-// is first made equal to HEAD.
-func (c *change) addTo(ctx context.Context, repo *git.Repo, index *git.TempIndex) error {
+// is first made equal to HEAD, and addTo returns false.
+func (c *change) addTo(ctx context.Context, repo *git.Repo, index *git.TempIndex) (plain bool, err error) {
 	for _, reset := range []bool{false, true} {
 		if reset {
 			if err := index.Reset(ctx, c.headTree); err != nil {
-				return err
+				return false, err
 			}
 		}
 		if err := c.add(ctx, index); err != nil && reset {
-			return c.notAdded(err)
+			return false, c.notAdded(err)
 		} else if err != nil {
 			continue
 		}
@@ -169,17 +187,17 @@ func (c *change) addTo(ctx context.Context, repo *git.Repo, index *git.TempIndex
 			continue // in the middle of a merge, elsewhere
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		c.tree = tree
 		if c.diff, err = repo.DiffTrees(ctx, c.headTree, tree); err != nil {
-			return err
+			return false, err
 		}
 		if reset || c.onlyChosen(repo.Prefix) {
-			return nil
+			return !reset, nil
 		}
 	}
-	return nil
+	return false, nil
 }
 
 func (c *change) add(ctx context.Context, index *git.TempIndex) error {
@@ -259,6 +277,7 @@ func (c *change) takeStaged(ctx context.Context, repo *git.Repo, within []string
 
 // takeCommits takes HEAD as it is.
 func (c *change) takeCommits(ctx context.Context, repo *git.Repo) (err error) {
+	c.drop()
 	c.kind, c.chosen, c.tree, c.diff = fromCommits, git.Scope{}, c.headTree, nil
 	if repo.Top == "" {
 		return nil

@@ -51,6 +51,7 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, r Request) error {
 			witness.Close()
 			return err
 		}
+		l.Repo.SweepTempIndex(u.Operation.String())
 		if err := l.Dir.Journal().Remove(u.Operation); err != nil {
 			return err
 		}

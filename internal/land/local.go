@@ -121,6 +121,9 @@ func (s *follower) moveFiles(ctx context.Context) error {
 		return repo.MoveWorkTree(ctx, s.change.tree, s.tree, false)
 	}
 	if s.tree == s.change.tree && s.change.stamp != "" && s.change.stamp == repo.IndexStamp() {
+		if s.change.index != nil && s.change.index.Install(s.change.stamp) {
+			return nil
+		}
 		return repo.SetIndex(ctx, newEntries(s.change.diff)) // nobody has touched the index
 	}
 	before, unmerged, err := repo.IndexEntries(ctx, s.change.paths())

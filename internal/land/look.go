@@ -56,6 +56,7 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 	if err != nil {
 		return err
 	}
+	defer c.drop()
 	o.Kind, o.Paths = string(c.kind), c.paths()
 	p, err := makePlan(ctx, l, v, c)
 	if err != nil {

@@ -101,6 +101,7 @@ func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
 
 // close lets go of the witness; of a finished operation it removes it.
 func (m *motion) close() {
+	m.change.drop()
 	switch {
 	case m.witness == nil:
 	case m.written:

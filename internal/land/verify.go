@@ -43,6 +43,7 @@ func prospect(ctx context.Context, l *ledger.Ledger, s Selection) (plan, string,
 	if err != nil {
 		return plan{}, "", err
 	}
+	c.drop()
 	view, err := l.Fetch(ctx, s.Want)
 	if err != nil {
 		return plan{}, "", err
