@@ -326,7 +326,7 @@ func TestInstall(t *testing.T) {
 	if index.Install("another" + stamp) {
 		t.Error("installed over another index")
 	}
-	if got := gittest.Git(t, dir, "status", "--porcelain"); got != "M file" {
+	if got := gittest.Git(t, dir, "status", "--porcelain"); got != " M file" {
 		t.Errorf("status %q", got)
 	}
 	stamp = r.IndexStamp() // "git status" has refreshed it
