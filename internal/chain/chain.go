@@ -25,7 +25,7 @@ import (
 // follow. prev is nil where there is no good event; then only an adopt may be.
 //
 // act has Name, Kind, ID, Actor, Time and By, and for an event that takes the
-// lease (acquire, or a break that takes it) State.Hold with Operation, Holder,
+// lease (acquire, or a break or recover that takes it) State.Hold with Operation, Holder,
 // Host, Purpose and Digest. Next fills Parents, Seq, Chain and the whole State,
 // and leaves OID empty. For an adopt over a bad tip, act.Seq may carry that
 // tip's sequence, so that the fence rises above both. What an adopt goes over
@@ -67,8 +67,11 @@ func follow(prev *event.Event, act event.Event) (event.Event, error) {
 	}
 	act.Seq = next.Seq
 	hold, err := transition(prev.State, act)
-	if hold != nil {
+	switch {
+	case hold != nil:
 		next.State.Phase, next.State.Hold = event.Held, hold
+	case act.Kind == event.Freeze:
+		next.State.Phase = event.Frozen
 	}
 	return next, err
 }
@@ -107,17 +110,36 @@ func transition(state event.State, act event.Event) (*event.Hold, error) {
 			return nil, standing(state)
 		}
 		return take(act)
-	case event.Void:
-		if state.Phase == event.Free {
-			return nil, nil
+	case event.Void, event.Repair:
+		return passing(state, act)
+	case event.Release:
+		if state.Hold != nil && !state.Hold.Intent.IsZero() {
+			return nil, announced(state)
 		}
-		return state.Hold, holds(state, by.Operation)
-	case event.Release, event.Abort:
+		return nil, own(state, by)
+	case event.Abort:
 		return nil, own(state, by)
 	case event.Break:
-		return breaking(state, act)
+		return takingOff(state, act)
+	case event.Recover:
+		if state.Hold != nil && !state.Hold.Intent.IsZero() {
+			return nil, announced(state)
+		}
+		return takingOff(state, act)
 	case event.Land:
 		return landing(state, by)
+	case event.Intent:
+		return intending(state, by)
+	case event.Freeze:
+		if state.Phase != event.Free {
+			return nil, standing(state)
+		}
+		return nil, nil
+	case event.Thaw:
+		if state.Phase != event.Frozen {
+			return nil, standing(state)
+		}
+		return nil, nil
 	}
 	return nil, errors.New("unknown kind of event")
 }
@@ -136,7 +158,49 @@ func take(act event.Event) (*event.Hold, error) {
 	return &taken, nil
 }
 
-func breaking(state event.State, act event.Event) (*event.Hold, error) {
+// passing leaves a free lease free, and a held one with its holder, who alone
+// may do it. A void withdraws the landing that the holder had announced.
+func passing(state event.State, act event.Event) (*event.Hold, error) {
+	if act.By.Land != nil && !slices.Contains(state.Branches, act.By.Land.Branch) {
+		return nil, fmt.Errorf("%s is not under this lease", act.By.Land.Branch)
+	}
+	if state.Phase == event.Free {
+		return nil, nil
+	}
+	if err := holds(state, act.By.Operation); err != nil {
+		return nil, err
+	}
+	hold := *state.Hold
+	if act.Kind == event.Void {
+		hold.Intent = ulid.Zero
+	}
+	return &hold, nil
+}
+
+// intending announces a landing, one at a time.
+func intending(state event.State, by event.By) (*event.Hold, error) {
+	if by.Land == nil {
+		return nil, errors.New("nothing is to land")
+	}
+	if !slices.Contains(state.Branches, by.Land.Branch) {
+		return nil, fmt.Errorf("%s is not under this lease", by.Land.Branch)
+	}
+	if err := holds(state, by.Operation); err != nil {
+		return nil, err
+	}
+	if !state.Hold.Intent.IsZero() {
+		return nil, announced(state)
+	}
+	hold := *state.Hold
+	hold.Intent = by.Land.ID
+	return &hold, nil
+}
+
+func announced(state event.State) error {
+	return fmt.Errorf("landing %s of operation %s was announced and has not ended", state.Hold.Intent, state.Hold.Operation)
+}
+
+func takingOff(state event.State, act event.Event) (*event.Hold, error) {
 	if state.Hold == nil {
 		return nil, errors.New("nobody holds it")
 	}
@@ -153,7 +217,8 @@ func breaking(state event.State, act event.Event) (*event.Hold, error) {
 }
 
 // landing checks the landing's place. A land under a hold that does not reveal
-// the secret leaves the lease with its holder.
+// the secret leaves the lease with its holder. Where a landing was announced it
+// is that one, and no longer to come.
 func landing(state event.State, by event.By) (*event.Hold, error) {
 	if by.Land == nil {
 		return nil, errors.New("nothing landed")
@@ -166,10 +231,17 @@ func landing(state event.State, by event.By) (*event.Hold, error) {
 		return nil, errors.New("a secret, and nobody holds it")
 	case state.Phase == event.Free:
 		return nil, nil
+	case state.Hold != nil && !state.Hold.Intent.IsZero() && state.Hold.Intent != by.Land.ID:
+		return nil, announced(state)
 	case by.Secret != "":
 		return nil, own(state, by)
 	}
-	return state.Hold, holds(state, by.Operation)
+	if err := holds(state, by.Operation); err != nil {
+		return nil, err
+	}
+	hold := *state.Hold
+	hold.Intent = ulid.Zero
+	return &hold, nil
 }
 
 // own says why by does not end the hold of state as its holder.

@@ -152,12 +152,41 @@ func (w *writer) land(n int, branch object.Ref, revealed ...int) event.Event {
 	return w.act(event.Land, b)
 }
 
+// landID is land with the id of a landing.
+func (w *writer) landID(n, landing int, revealed ...int) event.Event {
+	a := w.land(n, mainRef, revealed...)
+	a.By.Land.ID = id(landing)
+	return a
+}
+
+func (w *writer) intent(n, landing int) event.Event {
+	a := w.landID(n, landing)
+	a.Kind, a.By.Record = event.Intent, "{}"
+	return a
+}
+
+func (w *writer) repair(n int) event.Event {
+	b := w.by(n)
+	b.Reason, b.Finding = "seen", &event.Finding{Code: "commit-without-record", Object: oid("b")}
+	return w.act(event.Repair, b)
+}
+
+func (w *writer) freeze() event.Event {
+	b := w.by(2)
+	b.Reason = "it moves"
+	return w.act(event.Freeze, b)
+}
+
 func (w *writer) breaks(n, target int, take bool) event.Event {
+	return w.takesOff(event.Break, n, target, take)
+}
+
+func (w *writer) takesOff(k event.Kind, n, target int, take bool) event.Event {
 	b := event.By{Operation: operation(n), Target: operation(target), Reason: "on holiday"}
 	if take {
-		return w.taking(event.Break, n, b)
+		return w.taking(k, n, b)
 	}
-	return w.act(event.Break, b)
+	return w.act(k, b)
 }
 
 // A hold that goes on is the same hold, whatever happens under it.

@@ -13,6 +13,8 @@ import (
 // no events.
 type model struct {
 	holder  int // an operation; 0 for nobody
+	frozen  bool
+	intent  bool // the holder has announced a landing
 	adopted map[object.Ref]bool
 }
 
@@ -30,7 +32,7 @@ type move struct {
 
 func decode(b []byte) move {
 	return move{
-		kind: b[0] % 8, op: 1 + int(b[1]%4), target: 1 + int(b[1]/4%4),
+		kind: b[0] % 14, op: 1 + int(b[1]%4), target: 1 + int(b[1]/4%4),
 		branch: []object.Ref{mainRef, relRef}[b[2]&1],
 		reveal: b[2]&2 != 0, take: b[2]&4 != 0, fenceFor: uint64(b[2] >> 3),
 	}
@@ -47,27 +49,46 @@ func (s *model) allows(m move) bool {
 	case 1: // adopt over
 		s.adopted[mainRef] = true
 	case 2: // acquire
-		if s.holder != 0 {
+		if s.holder != 0 || s.frozen {
 			return false
 		}
 		s.holder = m.op
 	case 3, 4: // release, abort
-		if s.holder == 0 || s.holder != m.op || m.target != s.holder {
+		if s.holder == 0 || s.holder != m.op || m.target != s.holder || s.intent && m.kind == 3 {
 			return false
 		}
-		s.holder = 0
-	case 5: // void
-		return s.holder == 0 || s.holder == m.op
-	case 6: // break
-		if s.holder == 0 || s.holder != m.target || m.take && m.op == m.target {
+		s.holder, s.intent = 0, false
+	case 5, 13: // void, repair
+		if s.frozen || s.holder != 0 && s.holder != m.op {
 			return false
 		}
-		s.holder = 0
+		s.intent = s.intent && m.kind == 13
+	case 6, 11: // break, recover
+		if s.holder == 0 || s.holder != m.target || m.take && m.op == m.target || s.intent && m.kind == 11 {
+			return false
+		}
+		s.holder, s.intent = 0, false
 		if m.take {
 			s.holder = m.op
 		}
-	case 7: // land
-		if !s.adopted[m.branch] || s.holder != 0 && s.holder != m.op {
+	case 8: // freeze
+		if s.holder != 0 || s.frozen {
+			return false
+		}
+		s.frozen = true
+	case 9: // thaw
+		if !s.frozen {
+			return false
+		}
+		s.frozen = false
+	case 10: // intent
+		if !s.adopted[m.branch] || s.holder == 0 || s.holder != m.op || s.intent {
+			return false
+		}
+		s.intent = true
+	case 7, 12: // land, land what was announced
+		announced := m.kind == 12 && s.intent
+		if !s.adopted[m.branch] || s.frozen || s.holder != 0 && s.holder != m.op || s.intent && !announced {
 			return false
 		}
 		if m.reveal {
@@ -76,6 +97,7 @@ func (s *model) allows(m move) bool {
 			}
 			s.holder = 0
 		}
+		s.intent = false
 	}
 	return true
 }
@@ -98,12 +120,29 @@ func (w *writer) play(m move) event.Event {
 		return w.act(event.Void, w.by(m.op))
 	case 6:
 		return w.breaks(m.op, m.target, m.take)
-	default:
-		if m.reveal {
-			return w.land(m.op, m.branch, m.target)
-		}
-		return w.land(m.op, m.branch)
+	case 8:
+		return w.freeze()
+	case 9:
+		return w.act(event.Thaw, w.by(m.op))
+	case 10:
+		a := w.intent(m.op, w.acts+1)
+		a.By.Land.Branch = m.branch
+		return a
+	case 11:
+		return w.takesOff(event.Recover, m.op, m.target, m.take)
+	case 13:
+		return w.repair(m.op)
 	}
+	var a event.Event
+	if m.reveal {
+		a = w.land(m.op, m.branch, m.target)
+	} else {
+		a = w.land(m.op, m.branch)
+	}
+	if hold := w.tip().State.Hold; m.kind == 12 && hold != nil && !hold.Intent.IsZero() {
+		a.By.Land.ID = hold.Intent
+	}
+	return a
 }
 
 // playAll tries every move on a chain and on the model, and checks what the
@@ -126,11 +165,13 @@ func playAll(t testing.TB, data []byte) {
 		}
 		hold := tip.State.Hold
 		switch {
+		case (tip.State.Phase == event.Frozen) != s.frozen, (hold != nil && !hold.Intent.IsZero()) != s.intent:
+			t.Fatalf("frozen %v, announced %v in the model, state %+v", s.frozen, s.intent, tip.State)
 		case (hold != nil) != (s.holder != 0):
 			t.Fatalf("held by %d in the model, state %+v", s.holder, tip.State)
 		case hold != nil && hold.Operation != operation(s.holder):
 			t.Fatalf("held by %d in the model, by %s on the chain", s.holder, hold.Operation)
-		case before.State.Hold != nil && hold != nil && hold.TakenBy != before.State.Hold.TakenBy && tip.Kind != event.Break:
+		case before.State.Hold != nil && hold != nil && hold.TakenBy != before.State.Hold.TakenBy && tip.Kind != event.Break && tip.Kind != event.Recover:
 			t.Fatalf("%s handed the lease over", tip.Kind)
 		}
 	}

@@ -18,6 +18,87 @@ type rule struct {
 	begins string // where there is no chain yet
 }
 
+// A later rule is one from phases that others have led to.
+type later struct {
+	name     string
+	before   func(*writer) // on a chain that operation 1 holds
+	act      func(*writer) event.Event
+	want     string
+	intended bool // a landing stays announced
+}
+
+// intentRules are those of landings that are announced, frozenRules those of a
+// lease that nobody may take.
+func intentRules() []later {
+	announce := func(w *writer) { w.must(w.intent(1, 70)) }
+	return []later{
+		{"announce", func(*writer) {}, func(w *writer) event.Event { return w.intent(1, 70) }, "1", true},
+		{"announce another", announce, func(w *writer) event.Event { return w.intent(1, 71) }, "was announced", true},
+		{"announce for another", func(*writer) {}, func(w *writer) event.Event { return w.intent(2, 70) }, "does not hold", false},
+		{"announce on another branch", func(*writer) {}, func(w *writer) event.Event {
+			a := w.intent(1, 70)
+			a.By.Land.Branch = relRef
+			return a
+		}, "not under this lease", false},
+		{"land it", announce, func(w *writer) event.Event { return w.landID(1, 70) }, "1", false},
+		{"land it and release", announce, func(w *writer) event.Event { return w.landID(1, 70, 1) }, "-", false},
+		{"land another", announce, func(w *writer) event.Event { return w.landID(1, 71) }, "was announced", true},
+		{"release", announce, func(w *writer) event.Event { return w.act(event.Release, w.by(1, 1)) }, "was announced", true},
+		{"abort", announce, func(w *writer) event.Event { return w.act(event.Abort, w.by(1, 1)) }, "-", false},
+		{"void", announce, func(w *writer) event.Event { return w.act(event.Void, w.by(1)) }, "1", false},
+		{"repair", announce, func(w *writer) event.Event { return w.repair(1) }, "1", true},
+		{"recover", announce, func(w *writer) event.Event { return w.takesOff(event.Recover, 2, 1, false) }, "was announced", true},
+		{"break", announce, func(w *writer) event.Event { return w.breaks(2, 1, false) }, "-", false},
+		{"break and take", announce, func(w *writer) event.Event { return w.breaks(2, 1, true) }, "2", false},
+	}
+}
+
+func frozenRules() []later {
+	freeze := func(w *writer) {
+		w.must(w.act(event.Release, w.by(1, 1)))
+		w.must(w.freeze())
+	}
+	return []later{
+		{"freeze a held lease", func(*writer) {}, func(w *writer) event.Event { return w.freeze() }, "held by operation", false},
+		{"thaw what is not frozen", func(*writer) {}, func(w *writer) event.Event { return w.act(event.Thaw, w.by(2)) }, "held by operation", false},
+		{"freeze again", freeze, func(w *writer) event.Event { return w.freeze() }, "it is frozen", false},
+		{"thaw", freeze, func(w *writer) event.Event { return w.act(event.Thaw, w.by(2)) }, "-", false},
+		{"acquire", freeze, func(w *writer) event.Event { return w.taking(event.Acquire, 2, event.By{}) }, "it is frozen", false},
+		{"land", freeze, func(w *writer) event.Event { return w.land(2, mainRef) }, "it is frozen", false},
+		{"void", freeze, func(w *writer) event.Event { return w.act(event.Void, w.by(2)) }, "it is frozen", false},
+		{"repair", freeze, func(w *writer) event.Event { return w.repair(2) }, "it is frozen", false},
+		{"adopt", freeze, func(w *writer) event.Event { return w.act(event.Adopt, adopt(relRef)) }, "frozen", false},
+		{"adopt over", freeze, func(w *writer) event.Event { return w.act(event.Adopt, over(oid("e"))) }, "frozen", false},
+	}
+}
+
+func TestLaterRules(t *testing.T) {
+	t.Parallel()
+	for _, tt := range slices.Concat(intentRules(), frozenRules()) {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := begun(t, true)
+			tt.before(w)
+			got := ""
+			if err := w.append(tt.act(w)); err != nil {
+				got = err.Error()
+			} else if state := w.tip().State; state.Phase == event.Frozen {
+				got = "frozen"
+			} else if state.Hold == nil {
+				got = "-"
+			} else {
+				got = string('0' + state.Hold.Operation[15])
+			}
+			if got != tt.want && (len(tt.want) < 2 || !strings.Contains(got, tt.want)) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if hold := w.tip().State.Hold; (hold != nil && !hold.Intent.IsZero()) != tt.intended {
+				t.Errorf("announced afterwards: %+v, want %v", hold, tt.intended)
+			}
+		})
+	}
+}
+
 // adoptRules are those of adopt, and of what no lease takes.
 func adoptRules() []rule {
 	return []rule{
@@ -112,6 +193,12 @@ func breakRules() []rule {
 	return []rule{
 		{"break", func(w *writer) event.Event { return w.breaks(2, 1, false) }, "nobody holds", "-", "only an adopt"},
 		{"break and take", func(w *writer) event.Event { return w.breaks(2, 1, true) }, "nobody holds", "2", "only an adopt"},
+		{"recover", func(w *writer) event.Event { return w.takesOff(event.Recover, 2, 1, false) },
+			"nobody holds", "-", "only an adopt"},
+		{"recover and take", func(w *writer) event.Event { return w.takesOff(event.Recover, 2, 1, true) },
+			"nobody holds", "2", "only an adopt"},
+		{"repair", func(w *writer) event.Event { return w.repair(2) }, "-", "does not hold", "only an adopt"},
+		{"repair by the holder", func(w *writer) event.Event { return w.repair(1) }, "-", "1", "only an adopt"},
 		{"break another operation", func(w *writer) event.Event { return w.breaks(2, 3, false) },
 			"nobody holds", "is not its holder", "only an adopt"},
 		{"break and take from itself", func(w *writer) event.Event { return w.breaks(1, 1, true) },

@@ -11,6 +11,9 @@ import (
 	"gitland/internal/object"
 )
 
+// MaxRecord bounds the record line of an intent, in bytes.
+const MaxRecord = 12 << 10
+
 // maxBranches bounds the bytes of Lease-Branches. With the bound on text
 // fields it keeps every valid event below maxMessage.
 const maxBranches = 4 << 10
@@ -96,11 +99,11 @@ func (s State) validate(seq uint64) error {
 		return fmt.Errorf("adopted branches take more than %d bytes", maxBranches)
 	}
 	switch {
-	case s.Phase == Free && s.Hold == nil:
+	case (s.Phase == Free || s.Phase == Frozen) && s.Hold == nil:
 		return nil
 	case s.Phase == Held && s.Hold != nil:
 		return s.Hold.validate(seq)
-	case s.Phase == Free || s.Phase == Held:
+	case s.Phase == Free || s.Phase == Held || s.Phase == Frozen:
 		return fmt.Errorf("state %s does not fit the fields of a hold", s.Phase)
 	}
 	return fmt.Errorf("state %q is not known", clip(string(s.Phase)))
@@ -133,11 +136,13 @@ const (
 	secret
 	adoption
 	landing
+	record
+	finding
 )
 
 func (f fields) String() string {
 	var names []string
-	for i, name := range []string{"operation", "target", "reason", "secret", "adoption", "landing"} {
+	for i, name := range []string{"operation", "target", "reason", "secret", "adoption", "landing", "record", "finding"} {
 		if f&(1<<i) != 0 {
 			names = append(names, name)
 		}
@@ -158,8 +163,16 @@ func rules(k Kind) (must, may fields, err error) {
 		return operation | landing, secret, nil
 	case Void:
 		return operation, reason, nil
-	case Break:
+	case Break, Recover:
 		return operation | target | reason, 0, nil
+	case Intent:
+		return operation | landing | record, 0, nil
+	case Repair:
+		return operation | reason | finding, landing, nil
+	case Freeze:
+		return operation | reason, 0, nil
+	case Thaw:
+		return operation, reason, nil
 	}
 	return 0, 0, fmt.Errorf("kind %q is not known", clip(string(k)))
 }
@@ -177,6 +190,8 @@ func (b By) fields() fields {
 	set(secret, b.Secret != "")
 	set(adoption, b.Adopt != nil)
 	set(landing, b.Land != nil)
+	set(record, b.Record != "")
+	set(finding, b.Finding != nil)
 	return f
 }
 
@@ -200,11 +215,29 @@ func (b By) validate(k Kind) error {
 			return err
 		}
 	}
+	if b.Record != CleanText(b.Record, MaxRecord) {
+		return fmt.Errorf("record %q is not clean text of at most %d bytes", clip(b.Record), MaxRecord)
+	}
 	if k == Adopt {
 		return b.validateAdopt()
 	}
+	if b.Finding != nil {
+		if err := b.Finding.validate(); err != nil {
+			return err
+		}
+	}
 	if b.Land != nil {
 		return b.Land.validate()
+	}
+	return nil
+}
+
+func (f Finding) validate() error {
+	if f.Code == "" || len(f.Code) > 64 || strings.Trim(f.Code, "abcdefghijklmnopqrstuvwxyz-") != "" {
+		return fmt.Errorf("finding %q is not a code of lower-case words", clip(f.Code))
+	}
+	if f.Object == "" {
+		return errors.New("a finding about no object")
 	}
 	return nil
 }
@@ -248,6 +281,9 @@ func (e Event) oids() []object.OID {
 	}
 	if l := e.By.Land; l != nil {
 		ids = append(ids, l.Base, l.Commit, l.Tree)
+	}
+	if f := e.By.Finding; f != nil {
+		ids = append(ids, f.Object)
 	}
 	return slices.DeleteFunc(ids, func(o object.OID) bool { return o == "" })
 }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxMessage = 16 << 10
+	maxMessage = 32 << 10
 	maxSubject = 72 // runes, so that "git log --oneline" fits a terminal
 	sinceForm  = "2006-01-02T15:04:05Z"
 )
@@ -171,6 +171,7 @@ type wire struct {
 	hold   Hold
 	adopt  Adoption
 	land   Landing
+	find   Finding
 }
 
 func newWire(e Event) *wire {
@@ -183,6 +184,9 @@ func newWire(e Event) *wire {
 	}
 	if e.By.Land != nil {
 		w.land = *e.By.Land
+	}
+	if e.By.Finding != nil {
+		w.find = *e.By.Finding
 	}
 	return w
 }
@@ -198,6 +202,9 @@ func (w *wire) done() Event {
 	}
 	if w.land != (Landing{}) {
 		e.By.Land = &w.land
+	}
+	if w.find != (Finding{}) {
+		e.By.Finding = &w.find
 	}
 	return e
 }
@@ -229,6 +236,7 @@ func (w *wire) trailers() []trailer {
 		{"Lease-Taken-By", &w.hold.TakenBy},
 		{"Lease-Fence", &w.hold.Fence},
 		{"Lease-Since", &w.hold.Since},
+		{"Lease-Intent", &w.hold.Intent},
 
 		{"By-Operation", &w.By.Operation},
 		{"By-Host", &w.By.Host},
@@ -246,6 +254,9 @@ func (w *wire) trailers() []trailer {
 		{"Landing-Tree", &w.land.Tree},
 		{"Landing-Unverified", &w.land.Unverified},
 		{"Landing-Reason", &w.land.Reason},
+		{"Intent-Record", &w.By.Record},
+		{"Repair-Finding", &w.find.Code},
+		{"Repair-Object", &w.find.Object},
 	}
 }
 
@@ -323,6 +334,8 @@ func (e Event) Subject() string {
 		what += strings.TrimRight(" "+e.By.Adopt.Branch.Branch(), " ") + " over " + e.By.Adopt.Over.Short()
 	case e.By.Adopt != nil:
 		what += " " + e.By.Adopt.Branch.Branch()
+	case e.Kind == Repair:
+		what += " " + e.By.Finding.Code + " " + e.By.Finding.Object.Short()
 	case e.By.Land != nil:
 		land := e.By.Land
 		what += " " + land.Commit.Short() + " on " + land.Branch.Branch()
@@ -333,7 +346,7 @@ func (e Event) Subject() string {
 		}
 	case e.Kind == Acquire && e.State.Hold != nil:
 		detail = e.State.Hold.Purpose
-	case e.Kind == Break && e.State.Hold != nil:
+	case (e.Kind == Break || e.Kind == Recover) && e.State.Hold != nil:
 		what += " and take"
 	}
 	who, _, _ := strings.Cut(e.Actor, " <")

@@ -119,7 +119,7 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 			"parent " + strings.Repeat("3", 40) + "\nauthor", "2 parents"},
 		{"second parent of another object", "adopt-over", "parent " + strings.Repeat("e", 40),
 			"parent " + strings.Repeat("3", 40), "2 parents"},
-		{"too long", "acquire", "Lease-Purpose: ", "Lease-Purpose: " + strings.Repeat("x", 16<<10), "longer than"},
+		{"too long", "acquire", "Lease-Purpose: ", "Lease-Purpose: " + strings.Repeat("x", 32<<10), "longer than"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -255,6 +255,7 @@ func TestLargestEventFits(t *testing.T) {
 	hold.Holder, hold.Host, hold.Purpose = long, long, long
 	land.Branch, land.Unit, land.Unverified, land.Reason = ref("a"), long, long, long
 	e.By.Host, e.State.Hold, e.By.Land = long, &hold, &land
+	e.Kind, e.By.Record, hold.Intent = event.Intent, strings.Repeat("r", event.MaxRecord), land.ID
 	if got, err := event.Parse(object.SHA256, encode(t, object.SHA256, e)); err != nil || !got.State.Equal(e.State) {
 		t.Error(err)
 	}
@@ -267,9 +268,11 @@ func TestFieldsOfKinds(t *testing.T) {
 	donor := event.By{
 		Operation: id(90), Target: id(91), Reason: "why", Secret: strings.Repeat("a", 64),
 		Adopt: find(t, object.SHA1, "adopt-first").By.Adopt, Land: find(t, object.SHA1, "land").By.Land,
+		Record: "{}", Finding: find(t, object.SHA1, "repair").By.Finding,
 	}
-	fields := []string{"Operation", "Target", "Reason", "Secret", "Adopt", "Land"}
+	fields := []string{"Operation", "Target", "Reason", "Secret", "Adopt", "Land", "Record", "Finding"}
 	optional := map[string]string{"adopt-first": "Adopt", "release": "Reason", "abort": "Reason", "void": "Reason",
+		"repair": "Land", "repair-lands": "Land", "thaw": "Reason",
 		"land": "Secret", "land-held": "Secret", "land-unborn": "Secret", "land-forced": "Secret", "land-releases": "Secret"}
 	for _, s := range samples(object.SHA1) {
 		for _, field := range fields {
@@ -299,6 +302,10 @@ func TestSubject(t *testing.T) {
 		"land-forced":   "lease release/1.x: land bbbbbbbbbbbb on main unverified by Ada Lovelace…",
 		"land-unborn":   "lease release/1.x: land bbbbbbbbbbbb on main by Ada Lovelace on lab-1",
 		"void":          "lease release/1.x: void by Ada Lovelace — the push was lost",
+		"recover-takes": "lease release/1.x: recover and take by Ada Lovelace — the machine was s…",
+		"intent":        "lease release/1.x: intent bbbbbbbbbbbb on main by Ada Lovelace on lab-1…",
+		"repair-lands":  "lease release/1.x: repair commit-without-record bbbbbbbbbbbb by Ada Lov…",
+		"freeze":        "lease release/1.x: freeze by Ada Lovelace on lab-1 — the repository mov…",
 		"break-takes":   "lease release/1.x: break and take by Ada Lovelace — on holiday",
 	} {
 		if got := find(t, object.SHA1, name).Subject(); got != want {

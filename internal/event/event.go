@@ -41,6 +41,11 @@ const (
 	Void    Kind = "void"    // advance the chain past a push that may still arrive
 	Abort   Kind = "abort"   // give up an operation, and the lease with it
 	Break   Kind = "break"   // take the lease off its holder, maybe for oneself
+	Recover Kind = "recover" // the same, after proof that the holder is gone
+	Intent  Kind = "intent"  // announce a landing whose refs cannot move together
+	Repair  Kind = "repair"  // settle a disagreement that reconcile found
+	Freeze  Kind = "freeze"  // keep everybody from taking the lease and from landing
+	Thaw    Kind = "thaw"    // end that
 )
 
 // A Phase is where a lease stands after an event.
@@ -48,8 +53,9 @@ type Phase string
 
 // The phases of a lease.
 const (
-	Free Phase = "free"
-	Held Phase = "held"
+	Free   Phase = "free"
+	Held   Phase = "held"
+	Frozen Phase = "frozen"
 )
 
 // An Event is one link of a chain.
@@ -109,6 +115,7 @@ type Hold struct {
 	TakenBy   ulid.ULID // the event that took it
 	Fence     uint64    // that event's sequence
 	Since     time.Time // that event's time, UTC, whole seconds
+	Intent    ulid.ULID // the landing that was announced and has not ended; mostly zero
 }
 
 // equal compares times as instants: == would compare their locations.
@@ -122,11 +129,13 @@ func (h Hold) equal(o Hold) bool {
 type By struct {
 	Operation ulid.ULID // the acting operation; zero for adopt
 	Host      string    // may be empty
-	Target    ulid.ULID // break: the operation that was broken
+	Target    ulid.ULID // break, recover: the operation that was taken off
 	Reason    string
 	Secret    string    // revealed by the event that ends a hold
 	Adopt     *Adoption // adopt; nil where a chain begins that has no branch
-	Land      *Landing  // land
+	Land      *Landing  // land, intent; repair, where it stands for a landing
+	Record    string    // intent: the line of the landing's record, as in package note
+	Finding   *Finding  // repair
 }
 
 // An Adoption puts a branch under the lease.
@@ -146,6 +155,12 @@ type Landing struct {
 	Tree       object.OID // that commit's
 	Unverified string     // the missing checks, separated by spaces, or "any"; empty when verified
 	Reason     string     // of the override; set if and only if Unverified is
+}
+
+// A Finding is a disagreement between branch, records and chain.
+type Finding struct {
+	Code   string     // what kind of disagreement; stable words, see docs/format.md
+	Object object.OID // that it is about: a commit, an event or a tree
 }
 
 // A NewerError says that an event has a format which this version cannot read.

@@ -70,6 +70,8 @@ func samples(f object.Format) []sample {
 	own.ID, own.Unit, own.Base = id(81), id(81).String(), ""
 	forced.Unverified, forced.Reason = "lint test", "the runner is down"
 	by := event.By{Operation: id(40), Host: "lab-1"}
+	announced, finding := hold, event.Finding{Code: "commit-without-record", Object: oid(f, "b")}
+	announced.Intent = land.ID
 	later := func(n byte, k event.Kind, s event.State, b event.By) event.Event {
 		return event.Event{
 			Parents: []object.OID{oid(f, "2")}, Actor: ada, Time: at(int(n)), Name: "release/1.x",
@@ -112,6 +114,20 @@ func samples(f object.Format) []sample {
 		{"break", later(7, event.Break, free, event.By{
 			Operation: id(41), Target: id(40), Reason: "on holiday", Host: strings.Repeat("h", event.MaxText),
 		})},
+		{"recover", later(7, event.Recover, free, event.By{
+			Operation: id(41), Target: id(40), Reason: "its witness is free", Host: "lab-1",
+		})},
+		{"recover-takes", later(7, event.Recover, event.State{Phase: event.Held, Branches: branches, Hold: &taken},
+			event.By{Operation: id(41), Target: id(40), Reason: "the machine was started again"})},
+		{"intent", later(6, event.Intent, event.State{Phase: event.Held, Branches: branches, Hold: &announced},
+			with(func(b *event.By) { b.Land, b.Record = &land, `{"format":1,"unit":"fix-42"}` }))},
+		{"repair", later(6, event.Repair, free, with(func(b *event.By) { b.Reason, b.Finding = "seen and accepted", &finding }))},
+		{"repair-lands", later(6, event.Repair, held, with(func(b *event.By) {
+			b.Reason, b.Finding, b.Land = "pushed by hand", &finding, &forced
+		}))},
+		{"freeze", later(6, event.Freeze, event.State{Phase: event.Frozen, Branches: branches},
+			with(func(b *event.By) { b.Reason = "the repository moves" }))},
+		{"thaw", later(6, event.Thaw, free, with(func(b *event.By) { b.Reason = "it has moved" }))},
 		{"break-takes", later(7, event.Break, event.State{Phase: event.Held, Branches: branches, Hold: &taken},
 			event.By{Operation: id(41), Target: id(40), Reason: "on holiday"})},
 	}
