@@ -18,6 +18,7 @@ import (
 type Counter struct {
 	t   T
 	dir string
+	git string // the real one
 }
 
 // The wrapper writes a call in one go, so that calls at the same time do not
@@ -41,6 +42,7 @@ func CountGit(t T) *Counter {
 	if err != nil {
 		t.Fatalf("gittest: %v", err)
 	}
+	c.git = git
 	Script(t, filepath.Join(c.dir, "git"), strings.Replace(wrapper, "$GITTEST_GIT", git, 1))
 	return c
 }
