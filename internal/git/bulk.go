@@ -1,0 +1,193 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gitland/internal/object"
+)
+
+// stream runs a command and reads its standard output as it comes. An error of
+// read ends the command.
+func (r *Repo) stream(ctx context.Context, c command, read func(*bufio.Reader) error) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	c.reading = true
+	cmd := r.start(running, c)
+	cmd.Stdin = bytes.NewReader(c.stdin)
+	stderr := limited{max: 64 << 10}
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return &Error{Args: c.args, ExitCode: -1, Err: err}
+	}
+	readErr := read(bufio.NewReaderSize(out, 256<<10))
+	if readErr != nil && !errors.Is(readErr, io.ErrUnexpectedEOF) {
+		stop()
+		cmd.Wait()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return readErr
+	}
+	if err := cmd.Wait(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return &Error{Args: c.args, ExitCode: exitCode(cmd), Stderr: stderr.String(), Err: err}
+	}
+	return readErr
+}
+
+// Contents reads many objects in one process and calls yield for each, in
+// order. The error that yield is given is ErrNotFound for one that is not here,
+// or says that it is too large to be read; the others still come.
+func (r *Repo) Contents(ctx context.Context, ids []object.OID, yield func(i int, o object.Object, err error) error) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	var in bytes.Buffer
+	for _, id := range ids {
+		in.WriteString(string(id) + "\n")
+	}
+	return r.stream(ctx, command{stdin: in.Bytes(), args: []string{"cat-file", "--batch", "--buffer"}}, func(out *bufio.Reader) error {
+		for i, id := range ids {
+			o, err := readObject(out, id)
+			if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, errTooLarge) {
+				return err
+			}
+			if err := yield(i, o, err); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+var errTooLarge = fmt.Errorf("more than the %d bytes that are read", maxObject)
+
+// readObject reads one answer of "git cat-file --batch".
+func readObject(out *bufio.Reader, id object.OID) (object.Object, error) {
+	o := object.Object{OID: id}
+	line, err := out.ReadString('\n')
+	if err != nil {
+		return o, io.ErrUnexpectedEOF
+	}
+	fields := strings.Fields(line)
+	if len(fields) != 3 { // "<oid> missing"
+		return o, fmt.Errorf("object %s: %w", id, ErrNotFound)
+	}
+	size, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil {
+		return o, fmt.Errorf("cat-file: unexpected answer %q", line)
+	}
+	o.Kind = object.Kind(fields[1])
+	if size > maxObject {
+		if _, err := io.CopyN(io.Discard, out, size+1); err != nil {
+			return o, io.ErrUnexpectedEOF
+		}
+		return o, fmt.Errorf("object %s: %w", id, errTooLarge)
+	}
+	o.Data = make([]byte, size+1) // and the line break that follows
+	if _, err := io.ReadFull(out, o.Data); err != nil {
+		return o, io.ErrUnexpectedEOF
+	}
+	o.Data = o.Data[:size]
+	return o, nil
+}
+
+// A HistoryEntry is a commit with what its place in history needs.
+type HistoryEntry struct {
+	OID     object.OID
+	Tree    object.OID
+	Parents []object.OID
+}
+
+// History lists the commits that are reachable from one of tips and from none
+// of excluded, children before their parents, and calls yield for each. Ids of
+// objects that are not here, or are no commits, are passed over.
+func (r *Repo) History(ctx context.Context, tips, excluded []object.OID, yield func(HistoryEntry) error) error {
+	var in bytes.Buffer
+	for _, id := range tips {
+		in.WriteString(string(id) + "\n")
+	}
+	for _, id := range excluded {
+		in.WriteString("^" + string(id) + "\n")
+	}
+	if len(tips) == 0 {
+		return nil
+	}
+	return r.stream(ctx, command{stdin: in.Bytes(), args: []string{"rev-list", "--topo-order", "--ignore-missing",
+		"--no-commit-header", "--format=%H %T %P", "--stdin"}}, func(out *bufio.Reader) error {
+		for {
+			line, err := out.ReadString('\n')
+			if err == io.EOF && line == "" {
+				return nil
+			}
+			if err != nil {
+				return io.ErrUnexpectedEOF
+			}
+			fields := strings.Fields(line)
+			if len(fields) < 2 {
+				return fmt.Errorf("rev-list: unexpected line %q", line)
+			}
+			e := HistoryEntry{OID: object.OID(fields[0]), Tree: object.OID(fields[1])}
+			for _, f := range fields[2:] {
+				e.Parents = append(e.Parents, object.OID(f))
+			}
+			if err := yield(e); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// A TreeFile is a file somewhere below a tree.
+type TreeFile struct {
+	Path string
+	OID  object.OID
+}
+
+// TreeFiles lists all files below a tree, or that of a commit, in git's order.
+func (r *Repo) TreeFiles(ctx context.Context, tree object.OID) ([]TreeFile, error) {
+	var files []TreeFile
+	err := r.stream(ctx, command{args: []string{"ls-tree", "-r", "-z", "--full-tree", string(tree)}}, func(out *bufio.Reader) error {
+		for {
+			line, err := out.ReadString(0)
+			if err == io.EOF && line == "" {
+				return nil
+			}
+			if err != nil {
+				return io.ErrUnexpectedEOF
+			}
+			// "<mode> <kind> <oid>\t<path>"
+			head, path, _ := strings.Cut(strings.TrimSuffix(line, "\x00"), "\t")
+			fields := strings.Fields(head)
+			if len(fields) != 3 {
+				return fmt.Errorf("ls-tree: unexpected line %q", line)
+			}
+			if fields[1] == string(object.Blob) {
+				files = append(files, TreeFile{Path: path, OID: object.OID(fields[2])})
+			}
+		}
+	})
+	return files, err
+}
+
+// IsShallow reports whether the repository has only a part of its history, so
+// that a commit which is not here may well be one of the branch.
+func (r *Repo) IsShallow() bool {
+	info, err := os.Stat(filepath.Join(r.CommonDir, "shallow"))
+	return err == nil && info.Size() > 0
+}
