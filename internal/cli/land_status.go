@@ -48,6 +48,7 @@ type statusJSON struct {
 	Missing     []string            `json:"missing,omitempty"`
 	VerifyWith  string              `json:"verify_with,omitempty"`
 	Hold        *holdJSON           `json:"hold,omitempty"`
+	Frozen      *frozenJSON         `json:"frozen,omitempty"`
 	Unfinished  []unfinishedJSON    `json:"unfinished,omitempty"`
 	Unpublished int                 `json:"unpublished_verifications,omitempty"`
 	Problem     map[string]any      `json:"problem,omitempty"`
@@ -84,7 +85,7 @@ func landStatus(ctx context.Context, c *call) error {
 func (c *call) statusJSON(o land.Outlook) statusJSON {
 	j := statusJSON{Remote: o.Remote, Lease: o.Lease, Branch: o.Branch, Base: o.Base, Lands: o.Kind, Paths: o.Paths,
 		Commits: o.Commits, Tree: o.Tree, Already: o.Already, Verified: o.Verified, Merged: o.Merged, Passing: o.Judgement.Passing,
-		Failing: o.Judgement.Failing, Missing: o.Judgement.Missing, Unpublished: o.Unpublished}
+		Failing: o.Judgement.Failing, Missing: o.Judgement.Missing, Unpublished: o.Unpublished, Frozen: c.frozen(o.Frost)}
 	if o.Tree != "" && !o.Verified {
 		j.VerifyWith = o.VerifyWith
 	}
@@ -111,6 +112,9 @@ func (c *call) printStatus(o land.Outlook) {
 	switch {
 	case o.Ambiguous:
 		row(red, "lease", o.Lease+" is ambiguous")
+	case o.Frost != nil:
+		row(yellow, "lease", o.Lease+" is frozen by "+o.Frost.Describe(c.env.Now()))
+		row(yellow, "hint", "when that is over: "+o.Frost.Thaw)
 	case o.Hold == nil:
 		row(green, "lease", o.Lease+" is free")
 	case o.OwnHold:

@@ -21,6 +21,7 @@ git lease release`,
 		},
 		commands: []*command{
 			acquireCommand(), releaseCommand(), runCommand(), show, leaseLogCommand(), breakCommand(), adoptCommand(),
+			freezeCommand(), thawCommand(),
 		},
 	}
 }

@@ -18,7 +18,7 @@ func showCommand() *command {
 	return &command{
 		name:     "show",
 		synopsis: "[NAME...] [--json] [--exit-code]",
-		summary:  "show who holds a lease, or all of them (the default)",
+		summary:  "show who holds or froze a lease, or all (the default)",
 		about: `
 Reads the leases at the remote, all of them where none is named. It takes and
 needs no lease. A remote that does not answer is never shown as free.`,
@@ -28,7 +28,7 @@ git lease show main --exit-code && echo "free right now"
 git lease show --json`,
 		exits: []int{3, 8, 9},
 		flags: []cli.Flag{jsonFlag(),
-			boolean("exit-code", "exit with 3 when one is held, 8 when one is ambiguous"), remoteFlag()},
+			boolean("exit-code", "exit with 3 for one held or frozen, 8 for an ambiguous one"), remoteFlag()},
 		run: show,
 	}
 }
@@ -41,6 +41,7 @@ type leaseJSON struct {
 	Fence    uint64         `json:"fence,omitempty"`
 	Branches []object.Ref   `json:"branches,omitempty"`
 	Hold     *holdJSON      `json:"hold,omitempty"`
+	Frozen   *frozenJSON    `json:"frozen,omitempty"`
 	Problem  map[string]any `json:"problem,omitempty"`
 }
 
@@ -58,6 +59,24 @@ type holdJSON struct {
 func (c *call) hold(h event.Hold, own bool) *holdJSON {
 	return &holdJSON{h.Operation.String(), h.Holder, h.Host, h.Purpose, h.Since,
 		max(0, int(c.env.Now().Sub(h.Since).Seconds())), h.Fence, own}
+}
+
+type frozenJSON struct {
+	Operation string     `json:"operation"`
+	By        string     `json:"frozen_by"`
+	Host      string     `json:"host,omitempty"`
+	Reason    string     `json:"reason"`
+	Since     time.Time  `json:"since"`
+	Age       int        `json:"age_seconds"`
+	Event     object.OID `json:"event"`
+}
+
+func (c *call) frozen(f *lease.Frost) *frozenJSON {
+	if f == nil {
+		return nil
+	}
+	return &frozenJSON{f.Operation.String(), f.By, f.Host, f.Reason, f.Since.UTC(),
+		max(0, int(c.env.Now().Sub(f.Since).Seconds())), f.Event.OID}
 }
 
 func show(ctx context.Context, c *call) error {
@@ -110,7 +129,7 @@ func (c *call) ownRoot(l *ledger.Ledger) session.Root {
 
 func stateCode(s lease.Status) int {
 	switch s.State {
-	case string(event.Held):
+	case string(event.Held), string(event.Frozen):
 		return codeOf(fault.New(fault.Held, ""))
 	case lease.Ambiguous:
 		return codeOf(s.Problem)
@@ -128,6 +147,7 @@ func (c *call) leaseJSON(s lease.Status, own session.Root) leaseJSON {
 		if h := t.State.Hold; h != nil {
 			j.Hold = c.hold(*h, lease.Owns(own, t))
 		}
+		j.Frozen = c.frozen(s.Frost)
 	}
 	return j
 }
@@ -140,6 +160,9 @@ func (c *call) printLease(s lease.Status, own session.Root) {
 		c.out.printf("  hint: %s\n", s.Problem.Hint)
 	case s.Tip == nil:
 		c.out.printf("%s, and never used\n", paint(green, string(event.Free)))
+	case s.Frost != nil:
+		c.out.printf("%s by %s\n", paint(yellow, s.State), s.Frost.Describe(c.env.Now()))
+		c.out.printf("  hint: when that is over: %s\n", s.Frost.Thaw)
 	case s.Tip.State.Hold == nil:
 		c.out.printf("%s since %s\n", paint(green, s.State), lease.Age(c.env.Now().Sub(s.Tip.Time)))
 	default:

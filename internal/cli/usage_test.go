@@ -56,7 +56,7 @@ func landUsage() []usageCase {
 
 func leaseUsage() []usageCase {
 	return []usageCase{
-		{[]string{"main"}, `"main" is no command of git lease`, "one of: acquire, release, run, show, log, break, adopt "},
+		{[]string{"main"}, `"main" is no command of git lease`, "one of: acquire, release, run, show, log, break, adopt, freeze, thaw "},
 		{[]string{"help", "main"}, `"main" is no command of git lease`, "git lease -h"},
 		{[]string{"--bogus", "show"}, "git lease show has no option --bogus", "git lease show -h"},
 		{[]string{"show", "--format=json"}, "git lease show has no option --format", "git lease show -h"},

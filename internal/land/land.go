@@ -107,7 +107,8 @@ type Outlook struct {
 	Judgement   note.Judgement
 	Hold        *event.Hold
 	OwnHold     bool
-	Ambiguous   bool // the chain cannot be trusted, so it is not known who holds the lease
+	Frost       *lease.Frost // who froze the lease; nil unless frozen
+	Ambiguous   bool         // the chain cannot be trusted, so it is not known who holds the lease
 	Unfinished  []Unfinished
 	Unpublished int    // verifications that wait to be published
 	Problem     error  // why it could not land: a conflict, an ambiguous choice, an ambiguous chain

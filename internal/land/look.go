@@ -34,6 +34,9 @@ func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Sourc
 		return o, err
 	}
 	o.Lease, o.Branch, o.Base, o.Hold = v.Name, v.Branch, v.Base, v.Hold()
+	if o.Frost, err = lease.FrostOf(ctx, l, v); err != nil {
+		return o, err
+	}
 	if held, err := from.Load(); err == nil {
 		o.OwnHold = lease.Owns(held.Root, v.Tip)
 	} else if !errors.Is(err, session.ErrNoToken) {

@@ -172,7 +172,7 @@ func chooseUnit(s Selection, branch, target object.Ref, id ulid.ULID) string {
 // motion. Whatever keeps it from pushing may be the mirror's age, so it only
 // means that the authority has to be waited for.
 func (m *motion) guess(ctx context.Context, v ledger.View) (done bool, err error) {
-	if m.brokenBefore(ctx, v) != nil || v.Hold() != nil && !m.holds(v) {
+	if m.brokenBefore(ctx, v) != nil || v.Phase() != event.Free && !m.holds(v) {
 		return false, nil
 	}
 	p, err := makePlan(ctx, m.l, v, m.change)
@@ -236,16 +236,17 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 		m.result.Status, m.result.Commit = Already, p.already
 		return true, m.catchUp(ctx, p)
 	}
+	if v.Phase() == event.Frozen && !m.r.DryRun { // before a check is run in vain
+		_, err := m.enter(ctx, v)
+		return false, err
+	}
 	gate, again, err := m.gate(ctx, p)
 	if err != nil || again {
 		return false, err
 	}
 	if m.r.DryRun {
-		if h := v.Hold(); h != nil && !m.holds(v) {
-			m.step("leased", "not yet: held by "+lease.Describe(*h, m.l.Now()))
-		}
 		m.result.Status = Planned
-		return true, nil
+		return true, m.foretell(ctx, v)
 	}
 	if again, err = m.enter(ctx, v); err != nil || again {
 		return false, err
@@ -263,6 +264,18 @@ func (m *motion) noteRewind(ctx context.Context, v ledger.View) error {
 	if err == nil && !in {
 		m.rewound = true
 		m.warn("%s no longer has %s, the newest landing by its log: it was rewound", v.Branch.Branch(), v.Tip.By.Land.Commit.Short())
+	}
+	return err
+}
+
+// foretell says whom a dry run finds in the way.
+func (m *motion) foretell(ctx context.Context, v ledger.View) error {
+	if h := v.Hold(); h != nil && !m.holds(v) {
+		m.step("leased", "not yet: held by "+lease.Describe(*h, m.l.Now()))
+	}
+	f, err := lease.FrostOf(ctx, m.l, v)
+	if f != nil {
+		m.step("leased", "not yet: frozen by "+f.Describe(m.l.Now())+"; when that is over: "+f.Thaw)
 	}
 	return err
 }
@@ -299,6 +312,8 @@ func (m *motion) enter(ctx context.Context, v ledger.View) (again bool, err erro
 		return false, nil
 	case !m.root.IsZero():
 		return false, m.lost(ctx, v)
+	case v.Phase() == event.Frozen:
+		return false, lease.InFrost(ctx, m.l, v)
 	case hold != nil:
 		if m.wait.Again(ctx, *hold) {
 			return true, nil

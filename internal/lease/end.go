@@ -35,6 +35,10 @@ func Release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.
 		released.Name = v.Name
 		if Owns(root, v.Tip) {
 			released.Operation = v.Hold().Operation
+			if intent := v.Hold().Intent; !intent.IsZero() {
+				return fault.New(fault.Held, "landing %s was announced under the lease %s and has not ended", intent, v.Name).
+					WithHint("git land resume   (or, to give it up: git land abort --reason WHY; then release again)")
+			}
 			_, err := d.Add(event.Event{Kind: event.Release, By: event.By{
 				Operation: released.Operation, Secret: SecretOf(root, v.Tip)}})
 			return err
@@ -44,7 +48,7 @@ func Release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.
 			return err
 		}
 		if end == nil {
-			return notYours(l, v)
+			return notYours(ctx, l, v)
 		}
 		released.Operation, released.Already = end.Operation, true
 		if lost := end.Lost(l); lost != nil {
@@ -58,11 +62,14 @@ func Release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.
 	return released, err
 }
 
-func notYours(l *ledger.Ledger, v ledger.View) error {
+func notYours(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
 	if v.Hold() != nil {
 		f := Held(l, v, false)
 		f.What = "this session does not hold it: " + f.What
 		return f
+	}
+	if err := InFrost(ctx, l, v); err != nil {
+		return err
 	}
 	return fault.New(fault.Held, "the lease %s is free: there is nothing to release", v.Name).
 		WithHint("%s", l.Command("git", "lease", "acquire", v.Name))
@@ -161,6 +168,8 @@ func Break(ctx context.Context, l *ledger.Ledger, b Breaking) (Broken, error) {
 		b.Want.Name, b.Want.Branch = v.Name, v.Branch
 		h := v.Hold()
 		switch {
+		case v.Phase() == event.Frozen && seen == "":
+			return InFrost(ctx, l, v)
 		case h == nil && seen == "":
 			return fault.New(fault.Held, "the lease %s is free: there is nothing to break", v.Name).
 				WithHint("%s", l.Command("git", "lease", "show", v.Name))

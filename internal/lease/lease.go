@@ -67,7 +67,7 @@ type Acquisition struct {
 
 // Acquire takes a lease with one compare-and-swap at the authority. It returns
 // a fault of class Held when somebody else, or this very session, has it and
-// the wait is over; nothing has been changed then. When ctx ends it leaves
+// the wait is over, and at once when it is frozen; nothing has been changed then. When ctx ends it leaves
 // nothing behind.
 func Acquire(ctx context.Context, l *ledger.Ledger, a Acquisition) (Grant, error) {
 	if a.Operation.IsZero() {
@@ -82,6 +82,9 @@ func Acquire(ctx context.Context, l *ledger.Ledger, a Acquisition) (Grant, error
 			if busy = v.Hold(); busy != nil {
 				own = Owns(a.Root, v.Tip)
 				return Held(l, v, own)
+			}
+			if err := InFrost(ctx, l, v); err != nil {
+				return err
 			}
 			return Take(ctx, d, v, a)
 		})

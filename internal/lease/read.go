@@ -13,10 +13,11 @@ import (
 type Status struct {
 	Remote string
 	Name   string
-	// State is "free", "held", "absent" (no chain yet), or "ambiguous", when
-	// Problem says why.
+	// State is "free", "held", "frozen", "absent" (no chain yet), or
+	// "ambiguous", when Problem says why.
 	State   string
 	Tip     *event.Event
+	Frost   *Frost // who froze it; nil unless frozen
 	Problem *fault.Error
 }
 
@@ -46,6 +47,9 @@ func Show(ctx context.Context, l *ledger.Ledger, branch object.Ref, names ...str
 			return nil, err
 		}
 		s := Status{Remote: l.Remote, Name: v.Name, State: string(v.Phase()), Tip: v.Tip, Problem: v.Problem}
+		if s.Frost, err = FrostOf(ctx, l, v); err != nil {
+			return nil, err
+		}
 		switch {
 		case v.Problem != nil:
 			s.State = Ambiguous
