@@ -3,7 +3,8 @@
 //
 //	session/   the token of a session that is named by GIT_LEASE_SESSION
 //	journal/   what an operation is about to do, written before it does it
-//	witness/   files that are locked for as long as an operation lives
+//	witness/   files that are locked for as long as an operation lives, and
+//	           records of where it runs
 //	outbox/    lines that could not be published yet
 //	probe/     what was found out about a remote
 //

@@ -47,17 +47,18 @@ func (d Dir) Witness(op ulid.ULID) (*Witness, error) {
 	return &Witness{lock, d, op}, nil
 }
 
-// Remove removes the file of a finished operation and closes it. Only the
-// holder can, and it must have removed the journal and ended any hold before:
-// nobody asks for the witness of an operation that left neither, so nobody can
-// mistake a file that is gone for a process that is.
+// Remove removes the files of a finished operation and closes the witness. Only
+// the holder can, and it must have removed the journal and ended any hold
+// before: nobody asks for the witness of an operation that left neither, so
+// nobody can mistake a file that is gone for a process that is.
 func (w *Witness) Remove() error {
 	guard, err := lockPrivate(w.dir.guard())
 	if err != nil {
 		return errors.Join(err, w.Close())
 	}
 	defer guard.Close()
-	return errors.Join(removeFile(w.dir.witness(w.op)), w.Close())
+	// The record last: Sweep finds by it what a crash has left.
+	return errors.Join(removeFile(w.dir.witness(w.op)), removeFile(w.dir.record(w.op)), w.Close())
 }
 
 // Alive reports whether some process has the witness of op open. The error is

@@ -1,0 +1,164 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// Work says what an operation is about to do, for those who ask later whether
+// it still does.
+type Work struct {
+	Remote string // the authority
+	Lease  string
+	// Tie is the PID of a process that the operation is to last as long as; 0
+	// for one that lasts as long as its witness is locked.
+	Tie int
+}
+
+// ErrNoProcess says that no process has the given PID.
+var ErrNoProcess = errors.New("there is no such process")
+
+// Begin locks the witness of a new operation, like Witness, and records where
+// it runs. The error is ErrNoProcess when Work names no process.
+func (d Dir) Begin(op ulid.ULID, work Work) (*Witness, error) {
+	r := Record{Operation: op, Remote: work.Remote, Lease: work.Lease, PID: os.Getpid(), Tied: work.Tie != 0}
+	if r.Tied {
+		r.PID = work.Tie
+	}
+	seen := look(r.PID)
+	switch {
+	case seen.Absent:
+		return nil, fmt.Errorf("process %d: %w", r.PID, ErrNoProcess)
+	case seen.Start == "" && r.Tied:
+		return nil, fmt.Errorf("process %d: it cannot be told when it was started, so it could not be told from a later one", r.PID)
+	}
+	w, err := d.Witness(op)
+	if err != nil {
+		return nil, err
+	}
+	here, err := d.here(op)
+	if err == nil {
+		err = writeJSON(d.record(op), newRecord(r, here, seen.Start))
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Remove())
+	}
+	return w, nil
+}
+
+// Recorded reports whether op has a record in this clone.
+func (d Dir) Recorded(op ulid.ULID) bool {
+	_, err := os.Lstat(d.record(op))
+	return err == nil
+}
+
+// Evidence gathers what there is about op, here and now. It creates nothing.
+func (d Dir) Evidence(op ulid.ULID) (Evidence, error) {
+	var e Evidence
+	var r Record
+	switch err := readJSON(d.record(op), &r); {
+	case err == nil:
+		e.Record = &r
+	case !errors.Is(err, fs.ErrNotExist):
+		return e, err
+	}
+	var err error
+	if e.Here, err = d.here(op); err != nil {
+		return e, err
+	}
+	// Before the witness: who is seen to have ended has let go of it.
+	if e.Record != nil {
+		e.Seen = look(r.PID)
+	}
+	switch alive, err := d.Alive(op); {
+	case errors.Is(err, ErrNoWitness):
+		e.Witness = NoWitness
+	case err != nil:
+		return e, err
+	case alive:
+		e.Witness, e.Holders = Locked, holders(d.witness(op))
+	default:
+		e.Witness = Free
+	}
+	return e, nil
+}
+
+// Forget removes what is left of a recorded operation that has ended. It leaves
+// everything as it is while a process has the witness: that one will.
+func (d Dir) Forget(op ulid.ULID) error {
+	if !d.Recorded(op) {
+		return nil
+	}
+	w, err := d.Witness(op)
+	if errors.Is(err, ErrAlive) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return w.Remove()
+}
+
+// Sweep forgets the operations on a lease but the one that holds it: they have
+// ended, whether or not they came to tidy up.
+func (d Dir) Sweep(remote, lease string, but ulid.ULID) error {
+	ids, err := Store{d, "witness"}.List()
+	for _, id := range ids {
+		var r Record
+		if id == but || readJSON(d.record(id), &r) != nil || r.Remote != remote || r.Lease != lease {
+			continue
+		}
+		err = errors.Join(err, d.Forget(id))
+	}
+	return err
+}
+
+// here is this place, with the identity of op's witness where there is one.
+func (d Dir) here(op ulid.ULID) (Place, error) {
+	p := Place{Machine: machineID(), Boot: bootID(), Namespace: namespace()}
+	common := filepath.Dir(d.path)
+	info, err := os.Stat(common)
+	if err != nil {
+		return p, err
+	}
+	p.Local = isLocal(common)
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		p.Clone.Device, p.Clone.Inode = uint64(stat.Dev), stat.Ino
+	}
+	switch info, err := os.Lstat(d.witness(op)); {
+	case err == nil:
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			p.Clone.Witness = stat.Ino
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return p, err
+	}
+	return p, nil
+}
+
+func (d Dir) record(op ulid.ULID) string { return Store{d, "witness"}.Path(op) }
+
+// commandName is what a process may be called by: the words of its command
+// before the first option, two at most. What follows may be nobody's business.
+func commandName(argv []string) string {
+	var words []string
+	for _, w := range argv[:min(len(argv), 2)] {
+		if len(words) == 0 {
+			w = strings.TrimPrefix(filepath.Base(w), "-") // of a login shell
+		}
+		if w == "" || strings.HasPrefix(w, "-") || strings.Trim(w, wordBytes) != "" {
+			break
+		}
+		words = append(words, w)
+	}
+	return strings.Join(words, " ")
+}
+
+const wordBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+"
