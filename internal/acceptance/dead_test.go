@@ -15,16 +15,29 @@ import (
 // landing has arrived, in "pre-receive" it has not and will not.
 func (s seat) dies(gitDir, hook string, args ...string) {
 	s.t.Helper()
+	s.diesAt(gitDir, hook, "refs/heads/main", args...)
+}
+
+// diesAt is dies for the push that moves any ref.
+func (s seat) diesAt(gitDir, hook, ref string, args ...string) {
+	s.t.Helper()
+	s.diesWhen(gitDir, hook, "grep -q '"+ref+"'", args...)
+}
+
+// diesWhen is dies for the push on which a shell command, which reads what the
+// hook does, succeeds.
+func (s seat) diesWhen(gitDir, hook, condition string, args ...string) {
+	s.t.Helper()
 	dir := s.t.TempDir()
 	path := filepath.Join(gitDir, "hooks", hook)
 	gittest.Script(s.t, path, fmt.Sprintf(`#!/bin/sh
-grep -q refs/heads/main || exit 0
+%s || exit 0
 [ "$1" = prepared ] && exit 0
 kill -9 $(cat '%s/pid')
 exit 1
-`, dir))
+`, condition, dir))
 	r := s.exits(0, "sh", append([]string{"-c", `
-		sh -c 'echo $$ >"$0/pid"; exec git-land --force-unverified --reason test -m change "$@"' "$@"
+		sh -c 'echo $$ >"$0/pid"; exec git-land --force-unverified --reason test -m "land unit-change" "$@"' "$@"
 		[ $? = 137 ]`, "sh", dir}, args...)...)
 	if err := os.Remove(path); err != nil {
 		s.t.Fatal(err)

@@ -98,15 +98,23 @@ func TestEightClonesLandTogether(t *testing.T) {
 // A landing as the chain's event or the record tells it.
 type landing struct{ ID, Unit, Base, Commit, Tree string }
 
-// agree checks that branch, records and chain tell the same n landings.
+// agree checks that branch, records and chain tell the same n landings, and says so.
 func agree(t *testing.T, s seat, remote string, n int) {
+	t.Helper()
+	oneStory(t, remote, n)
+	t.Logf("%d commits, events and records", n)
+}
+
+// oneStory checks that branch, records and chain of a repository tell the same n
+// landings of units: one commit, one record and one event each.
+func oneStory(t *testing.T, remote string, n int) {
 	t.Helper()
 	byCommit := map[string]bool{}
 	for c := range strings.FieldsSeq(gittest.Git(t, remote, "rev-list", "--first-parent", "main", "--grep=^land unit-")) {
 		byCommit[c] = true
 	}
 	var events []landing
-	for line := range strings.Lines(gittest.Git(t, remote, "log", "--reverse", "--format="+
+	for line := range strings.Lines(gittest.Git(t, remote, "log", "--reverse", "--grep=^Lease-Event: land$", "--format="+
 		"%(trailers:key=Landing-Id,valueonly,separator=)|%(trailers:key=Landing-Unit,valueonly,separator=)|"+
 		"%(trailers:key=Landing-Base,valueonly,separator=)|%(trailers:key=Landing-Commit,valueonly,separator=)|"+
 		"%(trailers:key=Landing-Tree,valueonly,separator=)", "refs/lease/main")) {
@@ -147,5 +155,4 @@ func agree(t *testing.T, s seat, remote string, n int) {
 	if len(byCommit) != n || len(events) != n || records != n || len(units) != n {
 		t.Errorf("%d commits, %d events, %d records, %d units; want %d of each", len(byCommit), len(events), records, len(units), n)
 	}
-	t.Logf("%d commits, %d events, %d records", len(byCommit), len(events), records)
 }

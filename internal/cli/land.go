@@ -20,9 +20,9 @@ func landTool() *tool {
 	return &tool{
 		name:     "git land",
 		operand:  "paths go behind --: git land -m NOTE -- WORD   (and a target is named with --onto WORD)",
-		commands: []*command{verifyCommand(), statusCommand(), landLogCommand()},
+		commands: []*command{verifyCommand(), statusCommand(), landLogCommand(), reconcileCommand(), resumeCommand(), abortCommand()},
 		root: &command{
-			synopsis: "[-m NOTE]... [-x COMMAND] [OPTION...] [-- PATH...]\nverify|status|log [OPTION...]",
+			synopsis: "[-m NOTE]... [-x COMMAND] [OPTION...] [-- PATH...]\nverify|status|log|resume|abort|reconcile [OPTION...]",
 			about: `
 Commits a change on the branch that a team shares, as the remote has it now, and
 pushes branch, record and lease event in one motion. It lands PATH... as they

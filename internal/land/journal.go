@@ -54,6 +54,9 @@ type attempt struct {
 	Tree   object.OID  `json:"tree"`
 	Moves  []savedMove `json:"moves"`
 	Record string      `json:"record"` // the line for the note on Commit
+	// Apart: the remote cannot move refs together. The events begin with what
+	// announces the landing, and Moves have no record.
+	Apart bool `json:"apart,omitempty"`
 }
 
 // A savedMove is a git.Move on disk.

@@ -37,6 +37,7 @@ type motion struct {
 	start   time.Time // of the wait for the lease
 	begun   time.Time
 
+	apart   bool         // the remote cannot move refs together: announce the landing, on the held way
 	heldWay bool         // take the lease before the push: a race was lost, or a base moved under a check
 	root    session.Root // of the lease that this landing acquired
 	checked bool         // -x has run once
@@ -59,7 +60,7 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 			WithHint("add --reason 'why it cannot wait for its verification'")
 	}
 	if !r.DryRun {
-		if err := concludeDead(ctx, l, r); err != nil {
+		if err := concludeDead(ctx, l, r.Session); err != nil {
 			return Result{}, err
 		}
 	}
@@ -172,6 +173,9 @@ func chooseUnit(s Selection, branch, target object.Ref, id ulid.ULID) string {
 // motion. Whatever keeps it from pushing may be the mirror's age, so it only
 // means that the authority has to be waited for.
 func (m *motion) guess(ctx context.Context, v ledger.View) (done bool, err error) {
+	if atomic, err := m.l.Atomic(); err != nil || !atomic {
+		return false, nil
+	}
 	if m.brokenBefore(ctx, v) != nil || v.Phase() != event.Free && !m.holds(v) {
 		return false, nil
 	}
@@ -248,10 +252,25 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 		m.result.Status = Planned
 		return true, m.foretell(ctx, v)
 	}
+	if err := m.choose(ctx); err != nil {
+		return false, err
+	}
 	if again, err = m.enter(ctx, v); err != nil || again {
 		return false, err
 	}
 	return m.push(ctx, p, gate)
+}
+
+// choose takes the held way where the remote cannot move refs together.
+func (m *motion) choose(ctx context.Context) error {
+	if err := m.l.Ready(ctx); err != nil {
+		return err
+	}
+	atomic, err := m.l.Atomic()
+	if m.apart = !atomic; m.apart {
+		m.heldWay = true
+	}
+	return err
 }
 
 // noteRewind says that the target no longer has the newest landing. It is no

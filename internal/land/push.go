@@ -50,13 +50,6 @@ func (m *motion) push(ctx context.Context, p plan, gate verdict) (done bool, err
 	if err := m.l.Ready(ctx); err != nil {
 		return false, err
 	}
-	if atomic, err := m.l.Atomic(); err != nil || !atomic {
-		if err == nil {
-			err = fault.New(fault.Unreachable, "%s cannot move several refs in one transaction, which a landing needs", m.l.Remote).
-				WithHint("use a remote whose server has --atomic, such as git's own")
-		}
-		return false, err
-	}
 	b, err := m.build(ctx, p, gate)
 	if err != nil {
 		return false, err
@@ -70,6 +63,9 @@ func (m *motion) push(ctx context.Context, p plan, gate verdict) (done bool, err
 		return false, err
 	}
 	done, err = m.publish(ctx, b)
+	if done && b.attempt.Apart {
+		done, err = m.carry(ctx, &b)
+	}
 	if done {
 		m.landed(ctx, b)
 	}
@@ -148,17 +144,30 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 	act := m.landEvent(p, b.commit, gate)
 	if hold := p.view.Hold(); hold != nil {
 		act.By.Operation = hold.Operation
-		if own { // it took the lease itself, so it gives it back in this push
+		if own && !m.apart { // it took the lease itself, so it gives it back in this push
 			act.By.Secret = lease.SecretOf(m.root, p.view.Tip)
 		}
+	}
+	b.record = m.record(p, act.By, gate, d, series.count)
+	line, err := note.EncodeLine(b.record)
+	if err != nil {
+		return b, fmt.Errorf("write the record: %w", err)
+	}
+	if m.apart {
+		if err := unannounced(line); err != nil {
+			return b, err
+		}
+		act.Kind, act.By.Record = event.Intent, line
 	}
 	if b.event, err = d.Add(act); err != nil {
 		return b, err
 	}
-	b.record = m.record(p, b, gate, d.Actor(), series.count)
-	line, err := note.EncodeLine(b.record)
-	if err != nil {
-		return b, fmt.Errorf("write the record: %w", err)
+	if m.apart {
+		b.moves = []git.Move{d.Move()}
+		branch := git.Move{Ref: p.view.Branch, New: b.commit, Old: git.Was(p.view.Base)}
+		b.attempt = attempt{Attempt: d.Attempt(), Commit: b.commit, Tree: p.tree, Moves: saveMoves([]git.Move{branch, d.Move()}), Record: line, Apart: true}
+		b.objects = slices.Concat(series.objects, d.Objects())
+		return b, nil
 	}
 	subject := fmt.Sprintf("landing %s on %s by %s", b.commit.Short(), p.view.Branch.Branch(), d.Actor())
 	notes, err := m.l.AppendNotes(ctx, p.view.Records, subject, []ledger.NoteLine{{On: b.commit, Text: line}})
@@ -189,25 +198,25 @@ func (m *motion) landEvent(p plan, commit object.OID, gate verdict) event.Event 
 	return event.Event{Kind: event.Land, By: event.By{Operation: m.journal.Operation, Land: landing}}
 }
 
-func (m *motion) record(p plan, b built, gate verdict, actor string, count int) note.Record {
+func (m *motion) record(p plan, by event.By, gate verdict, d *ledger.Draft, count int) note.Record {
 	r := note.Record{
-		Format: note.Format, ID: m.journal.Landing, Unit: m.journal.Unit, Operation: b.event.By.Operation, Lease: p.view.Name,
-		Branch: p.view.Branch, Base: p.view.Base, Commit: b.commit, Tree: p.tree, Commits: count,
+		Format: note.Format, ID: m.journal.Landing, Unit: m.journal.Unit, Operation: by.Operation, Lease: p.view.Name,
+		Branch: p.view.Branch, Base: p.view.Base, Commit: by.Land.Commit, Tree: p.tree, Commits: count,
 		Verifications: gate.judgement.Passing, VerificationRef: p.view.Verifications, MergedUnverified: gate.merged,
-		Actor: actor, Host: m.l.Host, Time: b.event.Time.UTC().Truncate(time.Second),
+		Actor: d.Actor(), Host: m.l.Host, Time: d.Time().UTC().Truncate(time.Second),
 	}
 	if p.change.kind == fromCommits {
 		r.Note = strings.TrimSpace(m.text)
 	}
 	if !gate.judgement.Pass {
-		r.Override = &note.Override{Reason: b.event.By.Land.Reason, Actor: actor, Missing: gate.judgement.Missing}
+		r.Override = &note.Override{Reason: by.Land.Reason, Actor: d.Actor(), Missing: gate.judgement.Missing}
 	}
 	return r
 }
 
 // publish sends the push until it is known what became of it.
 func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
-	p := ledger.Publication{Moves: b.moves, Hooks: true, Message: "land: " + m.journal.Unit,
+	p := ledger.Publication{Moves: b.moves, Hooks: !b.attempt.Apart, Message: "land: " + m.journal.Unit,
 		Environ: []string{"GIT_LEASE_OPERATION=" + b.event.By.Operation.String()}}
 	var said error
 	for repeat := range maxRepeats {
@@ -220,7 +229,9 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 		}
 		if out.Done {
 			m.l.Moved(b.plan.view, b.moves)
-			m.pushed()
+			if !b.attempt.Apart {
+				m.pushed()
+			}
 			m.l.Begun(b.draft)
 			return true, nil
 		}
@@ -237,6 +248,9 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 		}
 		if !fate.Pending {
 			return m.judgeFate(ctx, b, v, fate)
+		}
+		if b.attempt.Apart {
+			continue
 		}
 		if v.Base != b.plan.view.Base || v.Records != b.plan.view.Records {
 			// Somebody pushed to the branch or the notes alone. This push cannot
@@ -279,6 +293,12 @@ func (m *motion) judgeFate(ctx context.Context, b built, v ledger.View, fate led
 	case landed(fate):
 		m.pushed()
 		return true, complete(ctx, m.l, m.want, v, b.attempt)
+	case fate.Arrived != nil && fate.Arrived.Kind == event.Intent && m.sequence().announced(v):
+		if fate.Arrived.OID == b.event.OID {
+			return true, nil
+		}
+		// An earlier intent of this landing, with another commit.
+		return false, m.takeBack(ctx, m.sequence(), nil, "planned anew")
 	case b.plan.view.Hold() == nil:
 		// A lost race: nothing was held, so nothing was lost. From now on the
 		// lease is taken first, so that nobody loses for ever.
@@ -340,7 +360,7 @@ func isOpen(err error) bool {
 // withdraw makes sure that a push which has not arrived never will, by moving
 // the chain past the tip that it named, and says that it did not land.
 func (m *motion) withdraw(ctx context.Context, said error) (done bool, err error) {
-	arrived, err := outrun(ctx, m.l, m.want, m.journal, m.root, m.brought.Root)
+	arrived, err := m.sequence().outrun(ctx, "")
 	switch {
 	case err != nil:
 		return false, m.open(err)

@@ -25,8 +25,8 @@ type Released struct {
 }
 
 // Release gives a lease back. It returns a fault of class Lost, which says who,
-// when and why, when the hold of this token was broken meanwhile, and of class
-// Held when the lease is not and was not this token's.
+// when and why, when the hold of this token was broken or recovered meanwhile,
+// and of class Held when the lease is not and was not this token's.
 func Release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.Root) (Released, error) {
 	var released Released
 	done := errors.New("given back before")
@@ -58,6 +58,9 @@ func Release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.
 	})
 	if e != nil || errors.Is(err, done) { // e: ctx ended after it was given back
 		err = nil
+	}
+	if err == nil || fault.ClassOf(err) == fault.Lost {
+		tidy(l, l.Dir.Forget(released.Operation))
 	}
 	return released, err
 }
@@ -110,18 +113,24 @@ func Ending(ctx context.Context, l *ledger.Ledger, v ledger.View, root session.R
 // Lost is the fault to tell the former holder, and nil when it ended the hold
 // itself.
 func (e End) Lost(l *ledger.Ledger) *fault.Error {
-	if e.Event.Kind != event.Break {
+	var how string
+	switch e.Event.Kind {
+	case event.Break:
+		how = "broken"
+	case event.Recover:
+		how = "recovered"
+	default:
 		return nil
 	}
 	by := e.Event.Actor
 	if e.Event.By.Host != "" {
 		by += " on " + e.Event.By.Host
 	}
-	return fault.New(fault.Lost, "operation %s lost the lease %s: broken by %s %s ago, because: %s", e.Operation, e.Event.Name,
-		by, Age(l.Now().Sub(e.Event.Time)), e.Event.By.Reason).
+	return fault.New(fault.Lost, "operation %s lost the lease %s: %s by %s %s ago, because: %s", e.Operation, e.Event.Name,
+		how, by, Age(l.Now().Sub(e.Event.Time)), e.Event.By.Reason).
 		WithHint("%s", l.Command("git", "lease", "log", e.Event.Name)).
 		WithFacts(map[string]any{"lease": e.Event.Name, "remote": l.Remote, "operation": e.Operation.String(), "event": e.Event.OID,
-			"broken_by": e.Event.Actor, "host": e.Event.By.Host, "at": e.Event.Time.UTC(), "reason": e.Event.By.Reason})
+			how + "_by": e.Event.Actor, "host": e.Event.By.Host, "at": e.Event.Time.UTC(), "reason": e.Event.By.Reason})
 }
 
 // giveBack releases what was acquired by an operation that was told to stop.
@@ -183,20 +192,33 @@ func Break(ctx context.Context, l *ledger.Ledger, b Breaking) (Broken, error) {
 		}
 		seen = v.TipOID()
 		broken.Name, broken.Hold = v.Name, *h
-		act := event.Event{Kind: event.Break, By: event.By{Target: h.Operation, Reason: reason}}
-		if b.Take != nil {
-			return taking(d, v, *b.Take, act)
-		}
-		act.By.Operation = l.NewID()
-		_, err := d.Add(act)
-		return err
+		return takeOff(d, v, event.Break, reason, b.Take)
 	})
 	if e == nil {
 		return Broken{}, err
 	}
 	broken.Event = *e
-	if b.Take != nil {
-		broken.Grant = &Grant{Remote: l.Remote, Name: e.Name, Operation: b.Take.Operation, Fence: e.Seq, Event: *e}
-	}
+	broken.Grant = granted(l, *e, b.Take)
+	tidy(l, l.Dir.Forget(broken.Hold.Operation))
 	return broken, nil
+}
+
+// takeOff adds the event, a break or a recover, that ends the hold of v, and in
+// the same push begins that of take, where it is not nil.
+func takeOff(d *ledger.Draft, v ledger.View, kind event.Kind, reason string, take *Acquisition) error {
+	act := event.Event{Kind: kind, By: event.By{Target: v.Hold().Operation, Reason: reason}}
+	if take != nil {
+		return taking(d, v, *take, act)
+	}
+	act.By.Operation = d.NewID()
+	_, err := d.Add(act)
+	return err
+}
+
+// granted is what take got by an event, nil where it asked for nothing.
+func granted(l *ledger.Ledger, e event.Event, take *Acquisition) *Grant {
+	if take == nil {
+		return nil
+	}
+	return &Grant{Remote: l.Remote, Name: e.Name, Operation: take.Operation, Fence: e.Seq, Event: e}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/oklog/ulid/v2"
 
@@ -25,6 +26,7 @@ type Draft struct {
 	ref     object.Ref
 	stamp   string
 	actor   string
+	when    time.Time
 	objects []object.Object
 }
 
@@ -48,12 +50,12 @@ func (l *Ledger) Draft(v View) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	actor, _, err := event.ParseIdent(stamp)
+	actor, when, err := event.ParseIdent(stamp)
 	if err != nil {
 		return nil, err
 	}
 	empty := l.Repo.Format.New(object.Tree, nil)
-	return &Draft{ledger: l, view: v, ref: ref, stamp: stamp, actor: actor, objects: []object.Object{empty}}, nil
+	return &Draft{ledger: l, view: v, ref: ref, stamp: stamp, actor: actor, when: when, objects: []object.Object{empty}}, nil
 }
 
 // Tip is the newest event, drafted or published; nil where there is none.
@@ -66,6 +68,9 @@ func (d *Draft) Tip() *event.Event {
 
 // Actor is who the events are by, "Name <email>", as they will say it.
 func (d *Draft) Actor() string { return d.actor }
+
+// Time is when the events are, as they will say it.
+func (d *Draft) Time() time.Time { return d.when }
 
 // NewID makes the id of an event to be added.
 func (d *Draft) NewID() ulid.ULID { return d.ledger.NewID() }
@@ -82,15 +87,12 @@ func (d *Draft) Add(act event.Event) (event.Event, error) { return d.add(act, tr
 func (d *Draft) AddOver(act event.Event) (event.Event, error) { return d.add(act, false) }
 
 func (d *Draft) add(act event.Event, descend bool) (event.Event, error) {
-	var err error
 	act.Name = d.view.Name
 	if act.ID.IsZero() {
 		act.ID = d.ledger.NewID()
 	}
 	act.By.Host = d.ledger.Host
-	if act.Actor, act.Time, err = event.ParseIdent(d.stamp); err != nil {
-		return act, err
-	}
+	act.Actor, act.Time = d.actor, d.when
 	e, err := chain.Next(d.Tip(), act)
 	if err != nil {
 		return e, fmt.Errorf("%s %s: %w", act.Kind, d.view.Name, err)

@@ -10,9 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/object"
+	"gitland/internal/session"
 )
 
 // knowledge is what this clone has found out about a remote URL.
@@ -60,6 +63,7 @@ func (l *Ledger) Ready(ctx context.Context) error {
 	if l.IsLocal() {
 		return nil // git's own ref transactions
 	}
+	l.sweepProbes(ctx)
 	k, err := l.knowledge()
 	if err != nil {
 		return err
@@ -70,6 +74,9 @@ func (l *Ledger) Ready(ctx context.Context) error {
 	l.Notice("trying %s once: are our refs writable, and is its compare-and-swap real?", l.Remote)
 	if k.Atomic, err = l.probe(ctx); err != nil {
 		return err
+	}
+	if !k.Atomic {
+		l.Notice("%s cannot move several refs in one transaction: landings there take the lease, announce themselves, and move one ref after the other", l.Remote)
 	}
 	k.CompareAndSwap, k.Probed = true, l.spaces.probes
 	return l.saveKnowledge(k)
@@ -99,7 +106,7 @@ func (l *Ledger) probe(ctx context.Context) (atomic bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(p.dir)) }()
+	defer func() { err = errors.Join(err, p.close()) }()
 	if atomic, err = p.create(ctx); err == nil {
 		err = p.race(ctx, atomic)
 	}
@@ -113,20 +120,17 @@ func (l *Ledger) probe(ctx context.Context) (atomic bool, err error) {
 // A probe is one try of a remote.
 type probe struct {
 	ledger  *Ledger
-	dir     string       // of the hook that stages the races
+	witness *session.Witness
+	dir     string       // of the hook that stages the races; it is there as long as the refs may be
 	refs    []object.Ref // one in each namespace, and one more for the race to create
 	commits [3]object.OID
 }
 
-func (l *Ledger) newProbe(ctx context.Context) (*probe, error) {
-	p := &probe{ledger: l}
-	id := l.NewID().String()
-	for _, space := range append(slices.Clone(l.spaces.probes), l.spaces.leases) {
-		ref, err := object.ParseRef(fmt.Sprintf("%s%%probe-%s-%d", space, strings.ToLower(id), len(p.refs)))
-		if err != nil {
-			return nil, err
-		}
-		p.refs = append(p.refs, ref)
+func (l *Ledger) newProbe(ctx context.Context) (p *probe, err error) {
+	id := l.NewID()
+	p = &probe{ledger: l, dir: l.probeDir(id)}
+	if p.refs, err = l.probeRefs(id); err != nil {
+		return nil, err
 	}
 	stamp, err := l.Repo.Stamp(l.Now())
 	if err != nil {
@@ -142,8 +146,65 @@ func (l *Ledger) newProbe(ctx context.Context) (*probe, error) {
 	if err := l.Repo.Write(ctx, objects...); err != nil {
 		return nil, err
 	}
-	p.dir, err = os.MkdirTemp("", "git-lease-probe-"+id+"-")
-	return p, err
+	if p.witness, err = l.Dir.Witness(id); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return nil, errors.Join(err, p.witness.Remove())
+	}
+	return p, nil
+}
+
+func (p *probe) close() error { return errors.Join(os.RemoveAll(p.dir), p.witness.Remove()) }
+
+// probeDir is the directory of the probe id of this remote. It outlives a
+// process that is killed, and so tells the next one which refs to delete.
+func (l *Ledger) probeDir(id ulid.ULID) string {
+	return l.Dir.Path(probing, l.probeKey()+id.String())
+}
+
+const probing = "probing"
+
+func (l *Ledger) probeKey() string { return l.urlKey()[:32] + "-" }
+
+// probeRefs are the refs that the probe id writes.
+func (l *Ledger) probeRefs(id ulid.ULID) ([]object.Ref, error) {
+	var refs []object.Ref
+	for _, space := range append(slices.Clone(l.spaces.probes), l.spaces.leases) {
+		ref, err := object.ParseRef(fmt.Sprintf("%s%%probe-%s-%d", space, strings.ToLower(id.String()), len(refs)))
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, ref)
+	}
+	return refs, nil
+}
+
+// sweepProbes deletes the refs of probes that were killed. It tries once, and
+// keeps nobody from going on.
+func (l *Ledger) sweepProbes(ctx context.Context) {
+	entries, _ := os.ReadDir(l.Dir.Path(probing)) // mostly there is none
+	for _, e := range entries {
+		name, ours := strings.CutPrefix(e.Name(), l.probeKey())
+		id, err := ulid.ParseStrict(name)
+		if !ours || err != nil {
+			continue
+		}
+		p := &probe{ledger: l, dir: l.probeDir(id)}
+		if p.witness, err = l.Dir.Witness(id); err != nil {
+			continue // it is under way
+		}
+		if p.refs, err = l.probeRefs(id); err == nil {
+			err = p.remove(ctx)
+		}
+		if ctx.Err() != nil {
+			p.witness.Close()
+			return
+		}
+		if err = errors.Join(err, p.close()); err != nil {
+			l.Notice("a probe of %s was killed, and its refs %s could not be deleted: %v", l.Remote, strings.Join(p.names(), " "), err)
+		}
+	}
 }
 
 func (p *probe) names() []string {

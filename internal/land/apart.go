@@ -1,0 +1,263 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/session"
+)
+
+// A sequence is the rest of a landing at a remote that cannot move several refs
+// together, once its intent stands on the chain: branch, record and land event
+// follow one after the other, each with its expected old value. The lease stays
+// held until the last, so that every stop in between is a held lease with an
+// announced landing, which anybody can see.
+//
+// Nothing fences the branch there but its own old value. That is why a landing
+// whose branch push may have been sent is finished, and never given up, as long
+// as the branch is where that push expects it.
+type sequence struct {
+	l             *ledger.Ledger
+	want          ledger.Want
+	journal       *journal
+	root, brought session.Root // of a lease that the landing acquired, and of the session's
+	save          func() error // puts the journal on disk
+}
+
+// errOvertaken ends a sequence whose branch has gone elsewhere.
+var errOvertaken = errors.New("the branch has moved")
+
+// errGone ends a sequence whose lease is no longer its own.
+var errGone = errors.New("the lease is gone")
+
+// An unsentError is a push that a hook of this clone refused.
+type unsentError struct{ said error }
+
+func (e *unsentError) Error() string { return e.said.Error() }
+
+// announced reports whether the landing of j is announced in v, under a hold
+// that the sequence may act for.
+func (s *sequence) announced(v ledger.View) bool {
+	h := v.Hold()
+	return h != nil && h.Intent == s.journal.Landing && s.own(v)
+}
+
+func (s *sequence) own(v ledger.View) bool {
+	return lease.Owns(s.root, v.Tip) || lease.Owns(s.brought, v.Tip)
+}
+
+// finish brings the last attempt of the journal, whose intent has arrived, to
+// its end, and returns the land event. The error is errOvertaken or errGone when
+// that cannot be, an *unsentError, or of class Unreachable.
+func (s *sequence) finish(ctx context.Context) (event.Event, error) {
+	a := &s.journal.Attempts[len(s.journal.Attempts)-1]
+	var said error
+	for repeat := range maxRepeats {
+		if repeat > 0 {
+			if err := ledger.Pause(ctx, ledger.Backoff(repeat+1, time.Second)); err != nil {
+				return event.Event{}, err
+			}
+		}
+		v, err := s.l.Fetch(ctx, s.want)
+		if err != nil {
+			return event.Event{}, err
+		}
+		fate, err := s.l.Trace(ctx, v, s.journal.attempts())
+		if err != nil {
+			return event.Event{}, err
+		}
+		if landed(fate) {
+			_, err := completeRecord(ctx, s.l, s.want, v, *a)
+			return *fate.Arrived, err
+		}
+		if !s.announced(v) {
+			return event.Event{}, errGone
+		}
+		var e event.Event
+		if e, said, err = s.advance(ctx, v, a); err != nil || said == nil {
+			return e, err
+		}
+	}
+	return event.Event{}, fault.New(fault.Unreachable, "%s does not take the rest of the landing: %w", s.l.Remote, said)
+}
+
+// advance makes the moves that are still to come, as long as each is known to
+// have been made. said is what the remote said of the one that was not.
+func (s *sequence) advance(ctx context.Context, v ledger.View, a *attempt) (e event.Event, said error, err error) {
+	in, err := isIn(ctx, s.l, a.Commit, v.Base)
+	if err != nil {
+		return e, nil, err
+	}
+	if !in {
+		if v.Base != a.base(v.Branch) {
+			return e, nil, errOvertaken
+		}
+		if said, err = s.moveBranch(ctx, v, a); said != nil || err != nil {
+			return e, said, err
+		}
+		v.Base = a.Commit
+	}
+	if v, err = completeRecord(ctx, s.l, s.want, v, *a); err != nil {
+		return e, nil, err
+	}
+	return s.moveChain(ctx, v, a)
+}
+
+// moveBranch runs the user's pre-push hook, as every landing does.
+func (s *sequence) moveBranch(ctx context.Context, v ledger.View, a *attempt) (said, err error) {
+	moves := []git.Move{{Ref: v.Branch, New: a.Commit, Old: git.Was(v.Base)}}
+	out, err := s.l.Publish(ctx, ledger.Publication{Moves: moves, Hooks: true, Message: "land: " + s.journal.Unit,
+		Environ: []string{"GIT_LEASE_OPERATION=" + v.Hold().Operation.String()}})
+	switch {
+	case err != nil:
+		return nil, err
+	case out.Unsent:
+		return nil, &unsentError{out.Said}
+	case out.Done:
+		s.l.Moved(v, moves)
+	}
+	return out.Said, nil
+}
+
+// moveChain appends the land event, which also gives back a lease that the
+// landing acquired.
+func (s *sequence) moveChain(ctx context.Context, v ledger.View, a *attempt) (e event.Event, said error, err error) {
+	act, err := relanding(ctx, s.l, v, *a)
+	if err != nil {
+		return e, nil, err
+	}
+	act.By.Operation = v.Hold().Operation
+	if lease.Owns(s.root, v.Tip) {
+		act.By.Secret = lease.SecretOf(s.root, v.Tip)
+	}
+	d, err := s.l.Draft(v)
+	if err != nil {
+		return e, nil, err
+	}
+	if e, err = d.Add(act); err != nil {
+		return e, nil, err
+	}
+	a.Events = append(a.Events, e.OID)
+	if err := s.save(); err != nil {
+		return e, nil, err
+	}
+	if err := d.Write(ctx); err != nil {
+		return e, nil, err
+	}
+	out, err := s.l.Publish(ctx, ledger.Publication{Moves: []git.Move{d.Move()}, Message: "lease: land"})
+	if err == nil && out.Done {
+		s.l.Moved(v, []git.Move{d.Move()})
+	}
+	return e, out.Said, err
+}
+
+// retract takes the announcement back, and keeps the lease.
+func (s *sequence) retract(ctx context.Context, why string) error {
+	_, err := s.l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
+		if !s.announced(v) {
+			return errSettled
+		}
+		_, err := d.Add(event.Event{Kind: event.Void, By: event.By{Operation: v.Hold().Operation,
+			Reason: event.CleanText("landing "+s.journal.Landing.String()+" taken back: "+why, event.MaxText)}})
+		return err
+	})
+	if errors.Is(err, errSettled) {
+		return nil
+	}
+	return err
+}
+
+// newSequence is for a landing whose journal another process has left.
+func newSequence(l *ledger.Ledger, j *journal, from session.Source) (*sequence, error) {
+	root, err := j.root()
+	if err != nil {
+		return nil, err
+	}
+	brought, err := from.Load()
+	if err != nil && !errors.Is(err, session.ErrNoToken) {
+		return nil, err
+	}
+	return &sequence{l: l, want: ledger.Want{Name: j.Lease, Branch: j.Branch}, journal: j, root: root, brought: brought.Root,
+		save: func() error { return l.Dir.Journal().Write(j.Operation, *j) }}, nil
+}
+
+func (m *motion) sequence() *sequence {
+	return &sequence{l: m.l, want: m.want, journal: &m.journal, root: m.root, brought: m.brought.Root, save: m.write}
+}
+
+// carry brings a landing whose intent stands on the chain to its end. It reports
+// false when all has to be planned anew.
+func (m *motion) carry(ctx context.Context, b *built) (done bool, err error) {
+	s := m.sequence()
+	if ctx.Err() != nil { // nothing but the intent was sent yet
+		return false, m.takeBack(ctx, s, context.Cause(ctx), "interrupted")
+	}
+	e, err := s.finish(ctx)
+	if err != nil && ctx.Err() != nil {
+		// The branch's push may be on its way, and nothing could keep it from
+		// arriving: only the landing's own end is sure.
+		settled, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+		defer cancel()
+		e, err = s.finish(settled)
+	}
+	var unsent *unsentError
+	switch {
+	case err == nil:
+		b.event = e
+		m.pushed()
+		return true, nil
+	case errors.Is(err, errOvertaken): // by somebody who did not hold the lease
+		return false, m.takeBack(ctx, s, nil, "the branch has moved")
+	case errors.As(err, &unsent):
+		return false, m.takeBack(ctx, s, fault.New(fault.Unreachable, "a hook of this clone refused the push, and nothing landed: %w", unsent.said).
+			WithHint("mend what it objects to, and run git land again"), "a hook of its clone refused the push")
+	case errors.Is(err, errGone):
+		return false, m.taken(ctx, b)
+	}
+	return false, m.open(err)
+}
+
+// takeBack retracts the announcement, and returns cause, if that worked.
+func (m *motion) takeBack(ctx context.Context, s *sequence, cause error, why string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	if err := s.retract(ctx, why); err != nil {
+		return m.open(err)
+	}
+	return cause
+}
+
+// taken tells the end of a landing whose lease was taken off it: the branch may
+// have moved before.
+func (m *motion) taken(ctx context.Context, b *built) error {
+	v, err := m.l.Fetch(ctx, m.want)
+	if err != nil {
+		return m.open(err)
+	}
+	in, err := isIn(ctx, m.l, b.commit, v.Base)
+	if err != nil {
+		return m.open(err)
+	}
+	lost := m.lost(ctx, v)
+	if !in {
+		return lost
+	}
+	return m.open(fmt.Errorf("%s has %s, but the lease was lost before record and event could be written: %w",
+		v.Branch.Branch(), b.commit.Short(), lost))
+}
+
+// unannounced is the fault of a record that an intent cannot carry.
+func unannounced(line string) error {
+	if len(line) <= event.MaxRecord {
+		return nil
+	}
+	return fault.New(fault.Conflict, "the record of this landing has %d bytes, and an intent, which a remote without --atomic needs, carries %d",
+		len(line), event.MaxRecord).WithHint("land it in smaller parts, or use fewer checks")
+}

@@ -1,0 +1,90 @@
+package land
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/ledger"
+	"gitland/internal/note"
+	"gitland/internal/object"
+)
+
+// complete makes sure that a landing whose event stands on the chain is whole:
+// a server that died between two refs, or that hides one of them, can have left
+// the record out.
+func complete(ctx context.Context, l *ledger.Ledger, want ledger.Want, v ledger.View, a attempt) error {
+	v, err := completeRecord(ctx, l, want, v, a)
+	if err != nil {
+		// Its journal stays, and with it the way to complete it later.
+		return &openError{fault.New(fault.Unreachable, "%s landed, but it is not known whether its record is there: %w", a.Commit.Short(), err).
+			WithHint("run git land again: it completes the record first")}
+	}
+	in, err := isIn(ctx, l, a.Commit, v.Base)
+	if err == nil && !in {
+		err = fmt.Errorf("the chain and the record say that %s landed on %s, but the branch does not have it", a.Commit.Short(), v.Branch.Branch())
+	}
+	if err != nil {
+		return &openError{fault.New(fault.Unreachable, "%w", err).
+			WithHint("%s", fault.Command("git", "ls-remote", l.Remote, string(v.Branch)))}
+	}
+	return nil
+}
+
+// completeRecord writes the record where it is missing, and returns what was
+// last seen of the authority.
+func completeRecord(ctx context.Context, l *ledger.Ledger, want ledger.Want, v ledger.View, a attempt) (ledger.View, error) {
+	var said error
+	for range maxRepeats {
+		has, err := hasRecord(ctx, l, v, a)
+		if err != nil || has {
+			return v, err
+		}
+		if v.Phase() == event.Frozen {
+			return v, frozenHalf(ctx, l, v, a)
+		}
+		notes, err := l.AppendNotes(ctx, v.Records, "landing "+a.Commit.Short()+" on "+v.Branch.Branch(), []ledger.NoteLine{{On: a.Commit, Text: a.Record}})
+		if err != nil {
+			return v, err
+		}
+		if err := l.Repo.Write(ctx, notes.Objects...); err != nil {
+			return v, err
+		}
+		records, err := l.RecordsRef(v.Name)
+		if err != nil {
+			return v, err
+		}
+		moves := []git.Move{{Ref: records, New: notes.Tip, Old: git.Was(v.Records)}}
+		out, err := l.Publish(ctx, ledger.Publication{Message: "land: record", Moves: moves})
+		if err == nil && out.Done {
+			l.Moved(v, moves)
+		}
+		if err != nil || out.Done {
+			return v, err
+		}
+		said = out.Said
+		if v, err = l.Fetch(ctx, want); err != nil {
+			return v, err
+		}
+	}
+	return v, fault.New(fault.Unreachable, "%s refused the record: %w", l.Remote, said)
+}
+
+func isIn(ctx context.Context, l *ledger.Ledger, commit, tip object.OID) (bool, error) {
+	if tip == "" {
+		return false, nil
+	}
+	return l.Repo.IsAncestor(ctx, commit, tip)
+}
+
+// hasRecord reports whether the note on the landed commit has the landing's line.
+func hasRecord(ctx context.Context, l *ledger.Ledger, v ledger.View, a attempt) (bool, error) {
+	blob, err := l.Note(ctx, v.Records, a.Commit)
+	if err != nil {
+		return false, fmt.Errorf("read the record: %w", err)
+	}
+	return slices.ContainsFunc(note.ParseRecords(blob), func(line note.Line[note.Record]) bool { return line.Raw == a.Record }), nil
+}

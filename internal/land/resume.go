@@ -1,0 +1,212 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// Resume brings landings that did not end to their end: what reached the
+// authority is finished, the rest is made unable to arrive. The zero operation
+// means all those that this worktree began. A named one may be of another
+// worktree of the clone; one of which this clone has no journal is looked for on
+// the chain of w, where its announced landing is finished under this session's
+// lease (git lease break --acquire) or while the lease is free.
+//
+// It returns what it has concluded also with an error. The error is of class
+// Held while the operation lives, or holds the lease elsewhere; of class Usage
+// when nobody knows the operation; of class Unreachable when nothing is known yet.
+func Resume(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, from session.Source) ([]Conclusion, error) {
+	if !op.IsZero() {
+		c, err := endOne(ctx, l, w, op, from, "")
+		if c == nil {
+			return nil, err
+		}
+		return []Conclusion{*c}, err
+	}
+	list, err := unfinished(l.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var done []Conclusion
+	for _, u := range list {
+		if u.gitDir != placeOf(l.Repo) {
+			continue
+		}
+		c, err := concludeOne(ctx, l, u.Operation, from, "")
+		if c != nil {
+			done = append(done, *c)
+		}
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// Abort gives a landing up, on the record, unless it has landed: then it is
+// finished, as by Resume. The zero operation means the only one of this worktree
+// that did not end. The errors are those of Resume; Usage also for an empty
+// reason, and where there is none or more than one to choose from.
+func Abort(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, reason string, from session.Source) (Conclusion, error) {
+	reason = event.CleanText(reason, event.MaxText)
+	if strings.TrimSpace(reason) == "" {
+		return Conclusion{}, fault.New(fault.Usage, "a landing is given up on the record: the reason is empty").
+			WithHint("add --reason 'why it is not wanted any more'")
+	}
+	if op.IsZero() {
+		var err error
+		if op, err = onlyUnfinished(l); err != nil {
+			return Conclusion{}, err
+		}
+	}
+	c, err := endOne(ctx, l, w, op, from, reason)
+	if c == nil {
+		return Conclusion{}, err
+	}
+	return *c, err
+}
+
+func onlyUnfinished(l *ledger.Ledger) (ulid.ULID, error) {
+	list, err := unfinished(l.Dir)
+	if err != nil {
+		return ulid.Zero, err
+	}
+	var mine []string
+	for _, u := range list {
+		if u.gitDir == placeOf(l.Repo) {
+			mine = append(mine, u.Operation.String())
+		}
+	}
+	switch len(mine) {
+	case 0:
+		return ulid.Zero, fault.New(fault.Usage, "no landing of this worktree is unfinished").WithHint("git land status")
+	case 1:
+		return ulid.ParseStrict(mine[0])
+	}
+	return ulid.Zero, fault.New(fault.Usage, "%d landings are unfinished: %s", len(mine), strings.Join(mine, " ")).
+		WithHint("git land abort %s --reason WHY", mine[0])
+}
+
+// endOne ends one operation, by its journal or by what the chain has of it.
+func endOne(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, from session.Source, reason string) (*Conclusion, error) {
+	ids, err := l.Dir.Journal().List()
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if id == op {
+			if c, err := concludeOne(ctx, l, op, from, reason); c != nil || err != nil {
+				return c, err
+			}
+		}
+	}
+	return endForeign(ctx, l, w, op, from, reason)
+}
+
+// endForeign ends an operation whose clone is gone, or is another one, by what
+// stands on the chain. What never left that clone cannot be finished here.
+func endForeign(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, from session.Source, reason string) (*Conclusion, error) {
+	v, err := l.Fetch(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if v.Problem != nil {
+		return nil, v.Problem
+	}
+	j := journal{Operation: op, Remote: l.Remote, Lease: v.Name, Branch: v.Branch, Brought: true}
+	s, err := newSequence(l, &j, from)
+	if err != nil {
+		return nil, err
+	}
+	s.save = func() error { return nil } // there is no journal: the chain has what is needed
+	if h := v.Hold(); h != nil && h.Operation == op && !s.own(v) {
+		f := lease.Held(l, v, false)
+		f.Hint = lease.BreakCommand(l, v) + " --acquire   (if it is dead; then this again)"
+		return nil, f
+	}
+	trace, err := traceOf(ctx, l, v, op)
+	switch {
+	case err != nil:
+		return nil, err
+	case !trace.known:
+		return nil, fault.New(fault.Usage, "operation %s has no journal in this clone, and is not on the chain %s at %s", op, v.Name, l.Remote).
+			WithHint("%s", l.Command("git", "lease", "log", v.Name))
+	case trace.intent != nil:
+		j.announce(*trace.intent)
+	case trace.landed != nil:
+		land := trace.landed.By.Land
+		return &Conclusion{Operation: op, Remote: l.Remote, Lease: v.Name, Branch: land.Branch, Unit: land.Unit, Landed: true, Commit: land.Commit}, nil
+	}
+	c, _, _, err := s.conclude(ctx, reason)
+	if err == nil && !c.Landed && reason != "" {
+		err = s.giveUp(ctx, reason)
+	}
+	return &c, err
+}
+
+// announce fills a journal from the intent of a landing.
+func (j *journal) announce(intent event.Event) {
+	land := intent.By.Land
+	j.Landing, j.Unit, j.Branch = land.ID, land.Unit, land.Branch
+	j.Attempts = []attempt{{
+		Attempt: ledger.Attempt{Expected: intent.Parents[0], Events: []object.OID{intent.OID}},
+		Commit:  land.Commit, Tree: land.Tree, Record: intent.By.Record, Apart: true,
+		Moves: []savedMove{{Ref: land.Branch, New: land.Commit, Old: land.Base}},
+	}}
+}
+
+// A footprint is what a chain has of an operation.
+type footprint struct {
+	known  bool
+	intent *event.Event // of its newest landing that was announced and has not ended
+	landed *event.Event // its newest landing
+}
+
+func traceOf(ctx context.Context, l *ledger.Ledger, v ledger.View, op ulid.ULID) (footprint, error) {
+	var f footprint
+	ended := map[ulid.ULID]bool{}
+	err := lease.Walk(ctx, l, v, func(e event.Event) bool {
+		f.known = f.known || e.By.Operation == op || e.By.Target == op
+		switch {
+		case e.By.Land == nil:
+		case e.Kind != event.Intent:
+			ended[e.By.Land.ID] = true
+			if f.landed == nil && e.By.Operation == op && e.Kind == event.Land {
+				f.landed = &e
+			}
+		case f.intent == nil && e.By.Operation == op && !ended[e.By.Land.ID]:
+			f.intent = &e
+		}
+		taken := e.Kind == event.Acquire && e.By.Operation == op // nothing of it is before that
+		return f.intent == nil && !taken
+	})
+	return f, err
+}
+
+// giveUp puts on the record that an operation which left nothing behind is given
+// up, where this session holds the lease that it had.
+func (s *sequence) giveUp(ctx context.Context, reason string) error {
+	_, err := s.l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
+		if !s.own(v) {
+			return errSettled
+		}
+		_, err := d.Add(event.Event{Kind: event.Void, By: event.By{Operation: v.Hold().Operation,
+			Reason: event.CleanText(fmt.Sprintf("operation %s given up: %s", s.journal.Operation, reason), event.MaxText)}})
+		return err
+	})
+	if errors.Is(err, errSettled) {
+		return nil
+	}
+	return err
+}
