@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"internal/ledger"},
 	{"internal/verify"},
 	{"internal/lease"},
-	{"internal/land"},
+	{"internal/land", "internal/reconcile"},
 	{"internal/cli"},
 	{"cmd/git-land", "cmd/git-lease"},
 }

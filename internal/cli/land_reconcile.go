@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/ledger"
+	"gitland/internal/object"
+	"gitland/internal/reconcile"
+)
+
+func reconcileCommand() *command {
+	return &command{
+		name:     "reconcile",
+		synopsis: "[--since REV] [--json] [OPTION...]\n--fix [--reason TEXT] [OPTION...]",
+		summary:  "compare branch, records and log, and name where they disagree",
+		about: `
+Walks the target branch since it came under the lease, its landing records and
+the lease's chain, as the remote has them now. Each disagreement has a code, what
+a reader would conclude from it, and the command that settles it. Overrides,
+breaks and recoveries are listed and are no faults. It takes and needs no lease.
+
+--fix settles what can be settled, under the lease, by appending: records and
+events that are missing, and with --reason an acknowledgement of what cannot be
+mended. A chain is never mended so. It may be killed, and run again.`,
+		examples: `
+git land reconcile
+git land reconcile --since v1.2 --json
+git land reconcile --fix --reason "hotfix pushed by hand while the site was down"`,
+		exits: []int{3, 7, 9},
+		flags: []cli.Flag{text("since", "`REV` whose commits are passed over"), boolean("fix", "settle what can be settled"),
+			text("reason", "`TEXT` for the record; acknowledges what cannot be mended"), jsonFlag(), ontoFlag(), remoteFlag()},
+		run: landReconcile,
+	}
+}
+
+func landReconcile(ctx context.Context, c *call) error {
+	if err := c.nothingMore(); err != nil {
+		return err
+	}
+	if err := c.only("fix", "reason"); err != nil {
+		return err
+	}
+	if _, given := c.in.last("reason"); given && strings.TrimSpace(c.opts.String("reason")) == "" {
+		return fault.New(fault.Usage, "what is acknowledged is on the record: the reason is empty").WithHint("add --reason 'how it came to this'")
+	}
+	l, err := c.open(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, l)
+	r := reconcile.Request{Fix: c.opts.Bool("fix"), Reason: c.opts.String("reason")}
+	if r.Want, err = c.want(l, ""); err != nil {
+		return err
+	}
+	if r.Since, err = c.since(ctx, l); err != nil {
+		return err
+	}
+	if r.Session, err = l.Dir.FromEnv(c.env.Get); err != nil {
+		return err
+	}
+	var clear func()
+	r.Progress, clear = c.progress()
+	report, err := reconcile.Run(ctx, l, r)
+	clear()
+	if err != nil {
+		return err
+	}
+	return c.printReport(l, report, r)
+}
+
+// since is the commit that --since names, in this clone.
+func (c *call) since(ctx context.Context, l *ledger.Ledger) (object.OID, error) {
+	rev := c.opts.String("since")
+	if rev == "" {
+		return "", nil
+	}
+	o, err := l.Repo.Lookup(ctx, rev+"^{commit}")
+	if errors.Is(err, git.ErrNotFound) {
+		return "", fault.New(fault.Usage, "%s is no commit in this clone", rev).WithHint("git log --oneline")
+	}
+	return o.OID, err
+}
+
+// progress shows a line on a terminal that is written over, and wipes it away.
+func (c *call) progress() (show func(what string, done, all int), clear func()) {
+	if !c.env.StderrTTY {
+		return nil, func() {}
+	}
+	var last time.Time
+	shown := false
+	show = func(what string, done, all int) {
+		if time.Since(last) < 100*time.Millisecond {
+			return
+		}
+		last, shown = time.Now(), true
+		of := ""
+		if all > 0 {
+			of = fmt.Sprintf(" of %d", all)
+		}
+		c.err.write(fmt.Sprintf("\rreading %s: %d%s\x1b[K", what, done, of))
+	}
+	return show, func() {
+		if shown {
+			c.err.write("\r\x1b[K")
+		}
+	}
+}
+
+func (c *call) printReport(l *ledger.Ledger, report reconcile.Report, r reconcile.Request) error {
+	var err error
+	if n := len(report.Findings); n > 0 {
+		err = disagreement(l, report, r)
+	}
+	if c.opts.Bool("json") {
+		if err != nil {
+			c.partial = map[string]any{"report": report}
+			return err
+		}
+		return c.out.json(map[string]any{"report": report})
+	}
+	for _, n := range report.Notices {
+		c.printNotice(n)
+	}
+	for _, f := range report.Acknowledged {
+		c.out.printf("%s  %s  settled before\n", paint(faint, string(f.Code)), f.Object)
+	}
+	for _, f := range report.Settled {
+		c.out.printf("%s  %s  %s\n", paint(green, "settled"), paint(green, string(f.Code)), objectOf(f))
+	}
+	for _, f := range report.Findings {
+		c.out.printf("%s  %s\n    %s\n", paint(red, string(f.Code)), objectOf(f), f.Text)
+		if len(f.Others) > 0 {
+			c.out.printf("    see: %s\n", joinOIDs(f.Others))
+		}
+		c.out.printf("    to settle it: %s\n", f.Command)
+	}
+	if err == nil {
+		c.err.printf("%s %s at %s: %d commits, %d records and %d events tell one story\n",
+			paint(green, "agreed"), report.Branch.Branch(), report.Remote, report.Commits, report.Records, report.Events)
+	}
+	return err
+}
+
+func disagreement(l *ledger.Ledger, report reconcile.Report, r reconcile.Request) error {
+	fixable, reasons := 0, 0
+	for _, f := range report.Findings {
+		switch can, reason := f.Code.Fixable(); {
+		case can && reason:
+			reasons++
+		case can:
+			fixable++
+		}
+	}
+	n := len(report.Findings)
+	what := fmt.Sprintf("%d disagreements", n)
+	if n == 1 {
+		what = "a disagreement"
+	}
+	f := fault.New(fault.Disagree, "%s between branch, records and log of %s at %s", what, report.Branch.Branch(), report.Remote)
+	switch {
+	case reasons > 0:
+		f.Hint = l.Command("git", "land", "reconcile", "--fix", "--reason", "WHY")
+	case fixable > 0:
+		f.Hint = l.Command("git", "land", "reconcile", "--fix")
+	}
+	return f
+}
+
+func objectOf(f reconcile.Finding) string {
+	if f.Object == "" {
+		return f.Operation
+	}
+	return string(f.Object)
+}
+
+func joinOIDs(list []object.OID) string {
+	var words []string
+	for _, oid := range list {
+		words = append(words, string(oid))
+	}
+	return strings.Join(words, " ")
+}
+
+func (c *call) printNotice(n reconcile.Notice) {
+	who := n.Actor
+	if n.Host != "" {
+		who += " on " + n.Host
+	}
+	what := n.Object.Short()
+	if what == "" {
+		what = n.Operation
+	}
+	c.out.printf("%s  %s", paint(yellow, n.Kind), what)
+	if !n.Time.IsZero() {
+		c.out.printf("  %s  %s", n.Time.Format(timeLayout), who)
+	}
+	c.out.printf("  %s\n", n.Text)
+}

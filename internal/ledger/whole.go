@@ -1,0 +1,187 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"gitland/internal/chain"
+	"gitland/internal/event"
+	"gitland/internal/git"
+	"gitland/internal/note"
+	"gitland/internal/object"
+)
+
+// A ChainError says which object keeps a chain from being one.
+type ChainError struct {
+	OID object.OID
+	Err error
+}
+
+func (e *ChainError) Error() string { return e.Err.Error() }
+func (e *ChainError) Unwrap() error { return e.Err }
+
+// WholeChain reads all events of the lease called name up to tip, oldest first,
+// and folds them. The error is a *ChainError where they are no sound chain; one
+// that is of a newer format wraps a *event.NewerError. tell is told how far it
+// is, and may be nil.
+func (l *Ledger) WholeChain(ctx context.Context, name string, tip object.OID, tell func(done, all int)) ([]event.Event, error) {
+	ids, err := l.Repo.FirstParents(ctx, tip, "", math.MaxInt32)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		if o, lookErr := l.Repo.Lookup(ctx, string(tip)); lookErr != nil || o.Kind == object.Commit {
+			err = fmt.Errorf("%w: %w", git.ErrNotFound, err) // something below it is not here
+		}
+		return nil, &ChainError{tip, err}
+	}
+	type link struct {
+		event event.Event
+		err   error
+	}
+	links, err := readAll(ctx, l, ids, tell, func(o object.Object, err error) link {
+		if err != nil {
+			return link{err: err}
+		}
+		e, err := event.Parse(l.Repo.Format, o)
+		if err == nil && e.Name != name {
+			err = fmt.Errorf("%s is an event of the lease %q", o.OID.Short(), e.Name)
+		}
+		return link{e, err}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var events []event.Event
+	for i, link := range links {
+		if link.err != nil {
+			return nil, &ChainError{ids[i], link.err}
+		}
+		events = append(events, link.event)
+		if link.event.First() { // what an adopt goes over may lie below
+			break
+		}
+	}
+	slices.Reverse(events)
+	if _, err := chain.Fold(events); err != nil {
+		n := sort.Search(len(events), func(i int) bool {
+			_, err := chain.Fold(events[:i+1])
+			return err != nil
+		})
+		return nil, &ChainError{events[min(n, len(events)-1)].OID, err}
+	}
+	return events, nil
+}
+
+// A RecordNote is the note with the records of one landed commit.
+type RecordNote struct {
+	On    object.OID
+	Lines []note.Line[note.Record]
+	Err   error // why it could not be read
+}
+
+// WholeRecords reads the notes with landing records at tip, in the order of the
+// objects that they are on. It passes over those that skip says, which may be
+// nil. The error is for notes that cannot be listed at all.
+func (l *Ledger) WholeRecords(ctx context.Context, tip object.OID, skip func(on object.OID) bool, tell func(done, all int)) ([]RecordNote, error) {
+	if tip.IsZero() {
+		return nil, nil
+	}
+	files, err := l.Repo.TreeFiles(ctx, tip)
+	if err != nil {
+		return nil, err
+	}
+	var notes []RecordNote
+	var ids []object.OID
+	for _, f := range files {
+		on, err := object.ParseOID(strings.ReplaceAll(f.Path, "/", ""))
+		if err != nil || !slices.Contains(notePaths(on), f.Path) || skip != nil && skip(on) {
+			continue // git passes over what is no note, too
+		}
+		notes = append(notes, RecordNote{On: on})
+		ids = append(ids, f.OID)
+	}
+	type content struct {
+		lines []note.Line[note.Record]
+		err   error
+	}
+	contents, err := readAll(ctx, l, ids, tell, func(o object.Object, err error) content {
+		if err == nil && o.Kind != object.Blob {
+			err = fmt.Errorf("a %s", o.Kind)
+		}
+		if err != nil {
+			return content{err: err}
+		}
+		return content{lines: note.ParseRecords(o.Data)}
+	})
+	for i := range contents {
+		notes[i].Lines, notes[i].Err = contents[i].lines, contents[i].err
+	}
+	return notes, err
+}
+
+// readAll reads objects in one process and turns each into a value, as many at
+// once as there are processors: taking them apart costs more than reading them.
+func readAll[T any](ctx context.Context, l *Ledger, ids []object.OID, tell func(done, all int), parse func(object.Object, error) T) ([]T, error) {
+	type item struct {
+		i   int
+		o   object.Object
+		err error
+	}
+	values := make([]T, len(ids))
+	batches := make(chan []item, 2*runtime.NumCPU())
+	var wg sync.WaitGroup
+	for range runtime.NumCPU() {
+		wg.Go(func() {
+			for batch := range batches {
+				for _, it := range batch {
+					values[it.i] = parse(it.o, it.err)
+				}
+			}
+		})
+	}
+	var batch []item
+	err := l.Repo.Contents(ctx, ids, func(i int, o object.Object, err error) error {
+		if batch = append(batch, item{i, o, err}); len(batch) == 512 || i == len(ids)-1 {
+			batches <- batch
+			batch = nil
+			if tell != nil {
+				tell(i+1, len(ids))
+			}
+		}
+		return nil
+	})
+	close(batches)
+	wg.Wait()
+	return values, err
+}
+
+// Lost says what became of the last tip that this clone saw, where the chain of
+// v does not descend from it: lost is true where the chain was put back to an
+// earlier event, and false where it went on elsewhere, or cannot be read.
+func (l *Ledger) Lost(ctx context.Context, v View) (lost bool, err error) {
+	if v.BadTip == "" || v.LastGood == "" || v.Deleted || v.BadTip == v.LastGood {
+		return false, nil
+	}
+	ids, err := l.Repo.FirstParents(ctx, v.LastGood, "", math.MaxInt32)
+	if err != nil {
+		return false, err
+	}
+	return slices.Contains(ids, v.BadTip), nil
+}
+
+// IsNewer reports whether err is about an event of a newer format.
+func IsNewer(err error) bool {
+	var newer *event.NewerError
+	return errors.As(err, &newer)
+}
+
+// IsMissing reports whether err is about an object that is not in this clone.
+func IsMissing(err error) bool { return errors.Is(err, git.ErrNotFound) }

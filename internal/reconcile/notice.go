@@ -1,0 +1,46 @@
+package reconcile
+
+import (
+	"gitland/internal/event"
+	"gitland/internal/object"
+)
+
+func (s *state) notice(n Notice) { s.report.Notices = append(s.report.Notices, n) }
+
+func noticeOf(kind string, e *event.Event, about object.OID, text string) Notice {
+	return Notice{Kind: kind, Object: about, Sequence: e.Seq, Operation: e.By.Operation.String(), Actor: e.Actor, Host: e.By.Host, Time: e.Time, Text: text}
+}
+
+// noticeEvents lists what on the chain is no fault and should be seen. With
+// --since it is what came after the last landing that is passed over.
+func (s *state) noticeEvents() {
+	if s.adopted == nil {
+		return
+	}
+	from := 0
+	if s.r.Since != "" {
+		for i := range s.events {
+			if land := s.events[i].By.Land; land != nil && land.Branch == s.view.Branch && s.where(land.Commit) == before {
+				from = i + 1
+			}
+		}
+	}
+	for i := from; i < len(s.events); i++ {
+		e := &s.events[i]
+		reason := e.By.Reason
+		switch {
+		case e.Kind == event.Land && e.By.Land.Unverified != "" && e.By.Land.Branch == s.view.Branch:
+			s.notice(noticeOf("override", e, e.By.Land.Commit, e.By.Land.Reason))
+		case e.Kind == event.Break || e.Kind == event.Recover:
+			s.notice(noticeOf(string(e.Kind), e, e.OID, "off operation "+e.By.Target.String()+": "+reason))
+		case e.Kind == event.Adopt && e.By.Adopt != nil && e.By.Adopt.Over != "":
+			s.notice(noticeOf("adopt-over", e, e.By.Adopt.Over, reason))
+		case e.Kind == event.Repair:
+			s.notice(noticeOf("repair", e, e.By.Finding.Object, e.By.Finding.Code+": "+reason))
+		case e.Kind == event.Freeze:
+			s.notice(noticeOf("freeze", e, e.OID, reason))
+		case e.Kind == event.Thaw:
+			s.notice(noticeOf("thaw", e, e.OID, reason))
+		}
+	}
+}

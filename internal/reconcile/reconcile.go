@@ -1,0 +1,162 @@
+// Package reconcile owns the comparison of what tells the story of a branch:
+// its commits, the landing records in the notes, and the events of the lease's
+// chain; and the repairs by which a disagreement is settled.
+//
+// It promises that looking changes nothing and needs no lease, that a finding
+// is reported only when two readings of the authority have it, that what could
+// not be read is said to be unreadable and never to be missing, and that a
+// repair only appends: one event for each finding, together with the record
+// that was missing. It refuses to repair a chain, to repair under somebody
+// else's lease, and to look at what was on a branch before it came under the
+// lease.
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/ledger"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// A Request says what to compare.
+type Request struct {
+	Want  ledger.Want // lease name and branch, where chosen
+	Since object.OID  // commits that this one has are passed over; empty for none
+	// Progress is told how far a reading is; may be nil.
+	Progress func(what string, done, all int)
+
+	// Fix settles what can be settled. Reason says why: what cannot be mended
+	// but only acknowledged is settled with one alone. Session may hold the lease.
+	Fix     bool
+	Reason  string
+	Session session.Source
+}
+
+// A Finding is one disagreement.
+type Finding struct {
+	Code Code `json:"code"`
+	// Object is what the finding is about, and what a repair names: a commit,
+	// an event, or a tip. It is empty for an operation of this clone.
+	Object object.OID `json:"object,omitempty"`
+	// Others are further objects that disagree.
+	Others    []object.OID `json:"others,omitempty"`
+	Landing   string       `json:"landing,omitempty"`
+	Operation string       `json:"operation,omitempty"`
+	// Text is one sentence: what disagrees, and what a reader would conclude.
+	Text string `json:"text"`
+	// Command settles it.
+	Command string `json:"command"`
+
+	subject any // what the repair is made from
+}
+
+// same reports whether two readings have found the same.
+func (f Finding) same(other Finding) bool {
+	return f.Code == other.Code && f.Object == other.Object && f.Landing == other.Landing && f.Operation == other.Operation
+}
+
+// A Notice is something that a reader should know and that is no fault: an
+// override, a break, a recovery, a repair, a freeze, an operation under way.
+type Notice struct {
+	Kind      string     `json:"kind"`
+	Object    object.OID `json:"object,omitempty"` // the commit, or the event
+	Sequence  uint64     `json:"sequence,omitempty"`
+	Operation string     `json:"operation,omitempty"`
+	Actor     string     `json:"actor,omitempty"`
+	Host      string     `json:"host,omitempty"`
+	Time      time.Time  `json:"time,omitzero"`
+	Text      string     `json:"text"`
+}
+
+// A Report is what a comparison found.
+type Report struct {
+	Remote  string     `json:"remote"`
+	Lease   string     `json:"lease"`
+	Branch  object.Ref `json:"branch"`
+	Base    object.OID `json:"base,omitempty"`  // where the branch is
+	Event   object.OID `json:"event,omitempty"` // the newest
+	Commits int        `json:"commits"`         // that were looked at
+	Records int        `json:"records"`
+	Events  int        `json:"events"`
+
+	Findings []Finding `json:"findings"`
+	// Settled are what this run has settled.
+	Settled []Finding `json:"settled"`
+	// Acknowledged are findings that an earlier repair names: they stand, and
+	// are no longer faults.
+	Acknowledged []Finding `json:"acknowledged"`
+	Notices      []Notice  `json:"notices"`
+}
+
+// again is how long to wait before what was found is looked for once more: one
+// reading is no snapshot, and a push may have been in the middle.
+const again = 300 * time.Millisecond
+
+// Run compares, and with Request.Fix settles what it can. Disagreements are no
+// error. It returns faults of class Unreachable and Usage as ledger.Fetch does,
+// and with Fix of class Held where something is to be settled and somebody else
+// holds the lease, or it is frozen.
+func Run(ctx context.Context, l *ledger.Ledger, r Request) (Report, error) {
+	if r.Fix {
+		return fix(ctx, l, r)
+	}
+	s, err := look(ctx, l, r)
+	if err != nil {
+		return Report{}, err
+	}
+	return s.report, nil
+}
+
+// look compares, twice where it finds anything, and reports what is there both
+// times.
+func look(ctx context.Context, l *ledger.Ledger, r Request) (*state, error) {
+	first, err := read(ctx, l, r)
+	if err != nil {
+		return nil, err
+	}
+	first.compare()
+	if len(first.report.Findings) == 0 {
+		return first, nil
+	}
+	if err := ledger.Pause(ctx, again); err != nil {
+		return nil, err
+	}
+	r.Want.Name, r.Want.Branch = first.view.Name, first.view.Branch
+	v, err := l.Fetch(ctx, r.Want)
+	if err != nil {
+		return nil, err
+	}
+	second := first
+	if v.Base != first.view.Base || v.TipOID() != first.view.TipOID() || v.BadTip != first.view.BadTip || v.Records != first.view.Records {
+		if second, err = readView(ctx, l, r, v); err != nil {
+			return nil, err
+		}
+	} else if err := second.readOperations(); err != nil {
+		return nil, err
+	}
+	before := first.report.Findings
+	second.compare()
+	second.report.Findings = slices.DeleteFunc(second.report.Findings, func(f Finding) bool {
+		return !slices.ContainsFunc(before, f.same)
+	})
+	return second, nil
+}
+
+// An operation of this clone that has not ended, as its journal tells.
+type operation struct {
+	id    ulid.ULID
+	alive bool
+}
+
+// sort orders findings: by code, then by where they are in history, oldest first.
+func (s *state) sort(findings []Finding) {
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(rank(a.Code), rank(b.Code)), cmp.Compare(s.history.place(b.Object), s.history.place(a.Object)))
+	})
+}
