@@ -44,7 +44,7 @@ const killing = `#!/bin/sh
 dir=${0%/*}
 set -C
 n=1
-until true >"$dir/calls/$n"; do n=$((n+1)); done 2>/dev/null
+until printf '%s\037' "$@" >"$dir/calls/$n"; do n=$((n+1)); done 2>/dev/null
 set +C
 printf '%s\037' "$@" "$(printf '\036')" >>"$dir/log"
 read -r at when signal <"$dir/point"
@@ -66,7 +66,8 @@ func KillGit(t T) *Killer {
 }
 
 // Run runs cmd, which it starts as the leader of a process group of its own,
-// and reports whether it came to the point. It returns when everything that cmd
+// and reports whether it was killed: it may have ended before the point, and
+// there is none after a call that cmd itself kills. It returns when everything that cmd
 // started is gone. The calls are those of this run.
 func (k *Killer) Run(cmd *exec.Cmd, at Point) (r Result, killed bool) {
 	k.t.Helper()
@@ -86,6 +87,16 @@ func (k *Killer) Run(cmd *exec.Cmd, at Point) (r Result, killed bool) {
 		k.t.Fatalf("gittest: %v", err)
 	}
 	return r, err == nil
+}
+
+// Call returns the arguments of the nth git process of the last Run.
+func (k *Killer) Call(n int) []string {
+	k.t.Helper()
+	args, err := os.ReadFile(filepath.Join(k.dir, "calls", fmt.Sprint(n)))
+	if err != nil {
+		k.t.Fatalf("gittest: %v", err)
+	}
+	return strings.Split(strings.TrimSuffix(string(args), "\x1f"), "\x1f")
 }
 
 // groupTime is how long a process group may live. Nothing here takes as long,
