@@ -3,6 +3,7 @@ package acceptance
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -158,6 +159,28 @@ func TestCtrlCWhileWaiting(t *testing.T) {
 	journals, err := filepath.Glob(filepath.Join(s.dir, ".git/lease/journal/*"))
 	if err != nil || len(journals) > 0 {
 		t.Errorf("journals left: %q, %v", journals, err)
+	}
+}
+
+// The kernel tells a process group one process after the other: where git dies of
+// a signal before the tool hears of it, that is still how the tool was ended.
+func TestGitHearsOfTheEndFirst(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	s.write(map[string]string{"one": "one\n"})
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	gittest.Script(t, filepath.Join(dir, "git"), fmt.Sprintf(`#!/bin/sh
+case "$*" in *write-tree*) ;; *) exec '%s' "$@" ;; esac
+(sleep 0.2; kill -s TERM $PPID) >/dev/null 2>&1 &
+kill -s TERM $$
+`, git))
+	s.env = gittest.WithPath(s.env, dir)
+	if r := s.exits(143, "git-land", "-x", "true", "-m", "one", "--", "one"); !strings.Contains(r.Stderr, "ended by SIGTERM") {
+		t.Errorf("stderr %q", r.Stderr)
 	}
 }
 

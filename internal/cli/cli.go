@@ -78,7 +78,7 @@ func run(ctx context.Context, t *tool, args []string, env Env) int {
 	if err == nil {
 		err = inv.out.failure // what was asked for did not reach the reader
 	}
-	code := inv.end(err, signals.first())
+	code := inv.end(err, signals.behind(err))
 	finished = true
 	return code
 }

@@ -7,8 +7,11 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gitland/internal/git"
 )
 
 // An interrupt is the cause with which a signal ends a context.
@@ -24,6 +27,7 @@ type signals struct {
 	ch     chan os.Signal
 	pipe   chan os.Signal // of nobody's interest
 	done   chan struct{}
+	ctx    context.Context
 	mu     sync.Mutex
 	got    syscall.Signal
 	cancel context.CancelCauseFunc
@@ -32,6 +36,7 @@ type signals struct {
 func catchSignals(ctx context.Context) (context.Context, *signals) {
 	s := &signals{ch: make(chan os.Signal, 8), pipe: make(chan os.Signal, 1), done: make(chan struct{})}
 	ctx, s.cancel = context.WithCancelCause(ctx)
+	s.ctx = ctx
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM} {
 		if !signal.Ignored(sig) { // by nohup, say
 			signal.Notify(s.ch, sig)
@@ -62,12 +67,22 @@ func (s *signals) note(sig os.Signal) {
 	}
 }
 
-// first is the signal that ended the context, or 0.
-func (s *signals) first() syscall.Signal {
+// patience is how long a signal may take to come to us when it has already
+// ended a git process of ours.
+const patience = time.Second
+
+// behind is the signal that is behind err, or 0. The kernel tells the processes
+// of a group one after the other: git may have died of it before we hear of it.
+func (s *signals) behind(err error) syscall.Signal {
+	wait := time.Duration(0)
+	if git.Terminated(err) {
+		wait = patience
+	}
 	select {
-	case sig := <-s.ch: // it ended one of our git processes before it reached us
+	case sig := <-s.ch:
 		s.note(sig)
-	default:
+	case <-s.ctx.Done():
+	case <-time.After(wait):
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -286,6 +286,17 @@ func ExitCode(err error) int {
 	return -1
 }
 
+// Terminated reports whether err is of a git command that was told to end, by a
+// signal that others may have got too.
+func Terminated(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && slices.Contains([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}, status.Signal())
+}
+
 // limited keeps the first max bytes and swallows the rest, so that a hostile
 // remote cannot fill the memory.
 type limited struct {
