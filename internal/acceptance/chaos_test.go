@@ -32,10 +32,20 @@ func seed(t *testing.T) uint64 {
 // the end every unit has landed once, and commit, record and event agree.
 func TestKilledAtRandom(t *testing.T) {
 	t.Parallel()
+	killedAtRandom(t, gittest.Remote(t))
+}
+
+// The same where refs cannot move together.
+func TestKilledAtRandomWithoutAtomic(t *testing.T) {
+	t.Parallel()
+	killedAtRandom(t, notAtomic(t))
+}
+
+func killedAtRandom(t *testing.T, remote string) {
+	t.Helper()
 	const clones = 3
 	units := max(2, loops(20))
 	from := seed(t)
-	remote := gittest.Remote(t)
 	seats := make([]seat, clones)
 	for i := range seats {
 		seats[i] = clone(t, remote)
