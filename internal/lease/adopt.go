@@ -35,8 +35,8 @@ type Adopted struct {
 }
 
 // Adopt is idempotent: an adopted branch is adopted. With Over it returns a
-// fault of class Ambiguous when the tip is of a newer format, which this
-// version must not go over, and of class Usage when Over is not the bad tip.
+// fault of class Ambiguous when the tip, or what it stands on, is of a newer
+// format, which this version must not go over, and of class Usage when Over is not the bad tip.
 func Adopt(ctx context.Context, l *ledger.Ledger, a Adoption) (Adopted, error) {
 	if a.Over != "" {
 		return adoptOver(ctx, l, a)
@@ -133,11 +133,19 @@ func around(ctx context.Context, l *ledger.Ledger, v ledger.View) (good, bad *ev
 	// that would undo what they did: a lease taken, a holder broken.
 	at := v.BadTip
 	for range lookBack {
-		if e, err := l.Event(ctx, at, v.Name); err == nil {
-			if good := soundBelow(ctx, l, v, e); good != nil {
+		e, err := l.Event(ctx, at, v.Name)
+		if err == nil {
+			good, err := soundBelow(ctx, l, v, e)
+			if f := ledger.NewerFault(v, err); f != nil {
+				return nil, nil, f
+			}
+			if good != nil {
 				return good, bad, nil
 			}
 			break
+		}
+		if f := ledger.NewerFault(v, err); f != nil { // whoever knows it goes over what is above
+			return nil, nil, f
 		}
 		c, err := l.Repo.Commit(ctx, at)
 		if err != nil || len(c.Parents) == 0 {
@@ -153,24 +161,25 @@ func around(ctx context.Context, l *ledger.Ledger, v ledger.View) (good, bad *ev
 }
 
 // soundBelow is the newest event, e or one before it, up to which the chain is
-// sound, counted from what this clone trusts; nil when e does not follow that.
-func soundBelow(ctx context.Context, l *ledger.Ledger, v ledger.View, e event.Event) *event.Event {
+// sound, counted from what this clone trusts; nil when e does not follow that,
+// with the error that says why.
+func soundBelow(ctx context.Context, l *ledger.Ledger, v ledger.View, e event.Event) (*event.Event, error) {
 	from := v.LastGood
 	if from == "" {
 		from = e.Root()
 	}
 	run, err := l.Since(ctx, e, from)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	n := sort.Search(len(run), func(i int) bool {
 		_, err := chain.Fold(run[:i+1])
 		return err != nil
 	})
 	if n == 0 {
-		return nil
+		return nil, nil
 	}
-	return &run[n-1]
+	return &run[n-1], nil
 }
 
 // accept follows a chain whose past is not the one that this clone saw, if

@@ -57,7 +57,8 @@ type NoteDraft struct {
 
 // AppendNotes builds on tip the notes commit in which each of the lines is
 // appended to the note of its object. It never uses "git notes", whose
-// concurrent writers lose each other's lines in silence.
+// concurrent writers lose each other's lines in silence. It returns a fault of
+// class Ambiguous where a note has lines of a newer format.
 func (l *Ledger) AppendNotes(ctx context.Context, tip object.OID, subject string, lines []NoteLine) (NoteDraft, error) {
 	var d NoteDraft
 	stamp, err := l.Repo.Stamp(l.Now())
@@ -84,6 +85,7 @@ func (l *Ledger) AppendNotes(ctx context.Context, tip object.OID, subject string
 	}
 	w := noteWriter{ledger: l, made: map[object.OID]object.Object{}}
 	for _, line := range lines {
+		w.on = line.On
 		if root, err = w.insert(ctx, root, string(line.On), []byte(line.Text+"\n")); err != nil {
 			return d, fmt.Errorf("write a note on %s: %w", line.On.Short(), err)
 		}
@@ -108,6 +110,7 @@ type NoteLine struct {
 type noteWriter struct {
 	ledger *Ledger
 	made   map[object.OID]object.Object
+	on     object.OID // whose note is written
 }
 
 func (w noteWriter) add(k object.Kind, data []byte) object.OID {
@@ -176,6 +179,9 @@ func (w noteWriter) insert(ctx context.Context, tree object.OID, rest string, te
 		if old.Kind != object.Blob {
 			return "", fmt.Errorf("%s is a %s", old.OID.Short(), old.Kind)
 		}
+		if format, newer := newerIn(old.Data); newer {
+			return "", newerNotes(w.on, format)
+		}
 		if n := len(old.Data); n > 0 && old.Data[n-1] != '\n' {
 			old.Data = append(old.Data, '\n')
 		}
@@ -226,7 +232,7 @@ func (l *Ledger) Verified(ctx context.Context, v View, tree object.OID) ([]note.
 	var list []note.Verification
 	for _, line := range note.ParseVerifications(blob) {
 		if line.Newer {
-			return nil, newerNotes(tree)
+			return nil, newerNotes(tree, line.Value.Format)
 		}
 		if line.Err == nil {
 			list = append(list, line.Value)
@@ -247,9 +253,25 @@ func (l *Ledger) Verified(ctx context.Context, v View, tree object.OID) ([]note.
 
 // newerNotes is the fault of lines that a newer version wrote: they are read as
 // far as that goes, and nothing is decided by them or added to them.
-func newerNotes(tree object.OID) *fault.Error {
-	return fault.New(fault.Ambiguous, "the tree %s has verifications of a newer format than %d", tree.Short(), note.Format).
-		WithHint("install the version of git-land that the rest of the team uses")
+func newerNotes(on object.OID, format int) *fault.Error {
+	knows := fmt.Sprintf("format %d", format)
+	if format <= note.Format { // the line could not be read any further
+		knows = "it"
+	}
+	return fault.New(fault.Ambiguous, "the note on %s has lines of a newer format than %d, which is what this version knows", on.Short(), note.Format).
+		WithHint("install a newer gitland, one that knows %s; reading goes on", knows).
+		WithFacts(map[string]any{"object": on, "format": format, "knows": note.Format})
+}
+
+// newerIn looks for a line that a newer version wrote; the format number comes
+// before the payload, so it does not matter of what.
+func newerIn(blob []byte) (format int, newer bool) {
+	for _, line := range note.ParseRecords(blob) {
+		if line.Newer {
+			return line.Value.Format, true
+		}
+	}
+	return 0, false
 }
 
 // Record keeps a verification in this clone and publishes it, with any others
@@ -334,9 +356,6 @@ func (l *Ledger) publishOnto(ctx context.Context, tip object.OID, waiting []note
 			return false, err
 		}
 		published := note.ParseVerifications(blob)
-		if slices.ContainsFunc(published, func(line note.Line[note.Verification]) bool { return line.Newer }) {
-			return false, newerNotes(v.Tree)
-		}
 		if !slices.ContainsFunc(published, func(line note.Line[note.Verification]) bool { return line.Value.ID == v.ID }) {
 			lines = append(lines, NoteLine{On: v.Tree, Text: text})
 		}

@@ -31,13 +31,10 @@ func (l *Ledger) trust(ctx context.Context, v *View, tip object.OID) error {
 	if err == nil && tip != v.LastGood && !v.LastGood.IsZero() {
 		err = l.follows(ctx, e, v.LastGood)
 	}
-	var newer *event.NewerError
 	switch {
 	case err == nil:
-	case errors.As(err, &newer):
-		v.Newer = true
-		v.Problem = fault.New(fault.Ambiguous, "the lease %s has events of format %d, and this version knows format %d", v.Name, newer.Format, event.Format).
-			WithHint("install a version of git-land that knows format %d", newer.Format)
+	case IsNewer(err):
+		v.Newer, v.Problem = true, NewerFault(*v, err)
 		return nil
 	case isAmbiguous(err):
 		v.Problem = l.ambiguous(v, "the lease %s is ambiguous: %v", v.Name, err)
@@ -50,6 +47,18 @@ func (l *Ledger) trust(ctx context.Context, v *View, tip object.OID) error {
 		l.remember(v.Name, v.LastGood, tip)
 	}
 	return nil
+}
+
+// NewerFault is the refusal to write to a chain that has an event of a newer
+// format; nil when err is not about one.
+func NewerFault(v View, err error) *fault.Error {
+	var newer *event.NewerError
+	if !errors.As(err, &newer) {
+		return nil
+	}
+	return fault.New(fault.Ambiguous, "the lease %s has events of format %d, and this version knows format %d", v.Name, newer.Format, event.Format).
+		WithHint("install a newer gitland, one that knows format %d; reading goes on", newer.Format).
+		WithFacts(map[string]any{"lease": v.Name, "tip": v.BadTip, "last_good": v.LastGood, "format": newer.Format, "knows": event.Format})
 }
 
 func (l *Ledger) ambiguous(v *View, format string, args ...any) *fault.Error {
