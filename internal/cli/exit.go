@@ -25,10 +25,10 @@ const codeSignal = 128
 var exitTable = []exitCode{
 	{code: 0, meaning: "done", always: true},
 	{code: codeUnexpected, class: fault.Failed, meaning: "unexpected failure", always: true},
-	{code: 3, class: fault.Held, meaning: "the lease is held (by another or this session), or frozen"},
+	{code: 3, class: fault.Held, meaning: "the lease is held (even by this session), frozen, or not provably gone"},
 	{code: 4, class: fault.Unverified, meaning: "no passing verification, or the check just run failed"},
 	{code: 5, class: fault.Conflict, meaning: "conflict with the base, or an ambiguous choice of what to land"},
-	{code: 6, class: fault.Lost, meaning: "the lease was broken while in use"},
+	{code: 6, class: fault.Lost, meaning: "the lease was broken or recovered while in use"},
 	{code: 7, class: fault.Disagree, meaning: "repository, record and log disagree"},
 	{code: 8, class: fault.Ambiguous, meaning: "the lease's chain is malformed, rewritten, deleted or of a newer format"},
 	{code: 9, class: fault.Unreachable, meaning: "no answer from the remote, a refused write, or no compare-and-swap"},

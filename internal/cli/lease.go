@@ -20,7 +20,7 @@ git lease release`,
 			run:   show.run,
 		},
 		commands: []*command{
-			acquireCommand(), releaseCommand(), runCommand(), show, leaseLogCommand(), breakCommand(), adoptCommand(),
+			acquireCommand(), releaseCommand(), runCommand(), show, leaseLogCommand(), recoverCommand(), breakCommand(), adoptCommand(),
 			freezeCommand(), thawCommand(),
 		},
 	}

@@ -5,24 +5,31 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"gitland/internal/fault"
 	"gitland/internal/lease"
+	"gitland/internal/session"
 )
 
 func acquireCommand() *command {
 	return &command{
 		name:     "acquire",
-		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]]\n [--format=sh|fish|json]",
+		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]]\n [--watch-pid PID] [--format=sh|fish|json]",
 		summary:  "take a lease, and print what the shell needs to hold it",
 		about: `
 Takes the lease NAME, by default the one of the target branch. The token that
 proves it is printed for the shell to evaluate; or, where GIT_LEASE_SESSION
-names this session, kept for it in the repository and printed nowhere.`,
+names this session, kept for it in the repository and printed nowhere.
+
+The lease is held until it is released. --watch-pid lets git lease recover free
+it when that process is gone: a shell's, which is $$ ($fish_pid in fish).`,
 		examples: `
 eval "$(git lease acquire -m 'release 1.2')" && ./release.sh
+eval "$(git lease acquire --watch-pid $$)"
 git lease acquire --format=fish | source
 GIT_LEASE_SESSION=job-42 git lease acquire --wait --timeout 10m docs`,
 		exits: []int{3, 8, 9},
 		flags: append([]cli.Flag{purposeFlag()}, append(waitFlags(),
+			number("watch-pid", "`PID` of a process without which the lease may be recovered", 1, 1<<30),
 			choice("format", "`FORMAT` of what is printed: sh (the default), fish or json", formats...),
 			jsonFlag(), remoteFlag())...),
 		evaluated: func(arguments) bool { return true },
@@ -42,6 +49,12 @@ func acquire(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	tie, given := value[int](c, "watch-pid")
+	if given {
+		if err := session.CanTie(tie); err != nil {
+			return fault.New(fault.Usage, "--watch-pid: %w", err)
+		}
+	}
 	l, err := c.open(ctx, "")
 	if err != nil {
 		return err
@@ -56,7 +69,7 @@ func acquire(ctx context.Context, c *call) error {
 		return err
 	}
 	grant, err := lease.Acquire(ctx, l, lease.Acquisition{
-		Want: want, Purpose: c.opts.String("message"), Root: k.root, Waiting: waiting})
+		Want: want, Purpose: c.opts.String("message"), Root: k.root, Waiting: waiting, Tie: tie})
 	if err != nil {
 		return err
 	}

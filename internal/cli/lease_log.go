@@ -41,7 +41,7 @@ type eventJSON struct {
 	State    event.Phase   `json:"state"`
 	Hold     *holdJSON     `json:"hold,omitempty"`
 	By       string        `json:"operation,omitempty"`
-	Target   string        `json:"target,omitempty"` // the operation that was broken
+	Target   string        `json:"target,omitempty"` // the operation that was taken off
 	Reason   string        `json:"reason,omitempty"`
 	Adopt    *adoptionJSON `json:"adopt,omitempty"`
 	Land     *landingJSON  `json:"land,omitempty"`
@@ -121,7 +121,7 @@ func (c *call) printEvent(e event.Event) {
 		kind.style = yellow
 	case event.Land:
 		kind.style = green
-	case event.Break:
+	case event.Break, event.Recover:
 		kind.style = red
 	}
 	if did := deed(e); did != "" {
@@ -138,7 +138,7 @@ func deed(e event.Event) string {
 		text = "branch " + a.Branch.Branch() + ", "
 	case e.Kind == event.Acquire && e.State.Hold.Purpose != "":
 		text = e.State.Hold.Purpose + ", "
-	case e.Kind == event.Break:
+	case e.Kind == event.Break || e.Kind == event.Recover:
 		text = "off operation " + e.By.Target.String() + ", "
 		if e.State.Hold != nil {
 			text += "and took it, "
@@ -157,7 +157,7 @@ func deed(e event.Event) string {
 		text += "because: " + e.By.Reason + ", "
 	}
 	if !e.By.Operation.IsZero() {
-		if e.Kind == event.Break {
+		if !e.By.Target.IsZero() {
 			text += "by "
 		}
 		text += "operation " + e.By.Operation.String() + ", "

@@ -22,7 +22,8 @@ func releaseCommand() *command {
 		about: `
 Gives back the lease that this session holds. Only the session with the token
 can: the shell that evaluated what acquire printed, or GIT_LEASE_SESSION. A
-holder whose lease was broken meanwhile is told by whom, when and why.`,
+holder whose lease was broken, or recovered, meanwhile is told by whom, when and
+why.`,
 		examples: `
 git lease release
 GIT_LEASE_SESSION=job-42 git lease release docs`,

@@ -12,12 +12,14 @@ import (
 func runCommand() *command {
 	return &command{
 		name:     "run",
-		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]]\n [--conflict-exit-code N] -- COMMAND...",
+		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]]\n [--close] [--conflict-exit-code N] -- COMMAND...",
 		summary:  "run a command while holding a lease",
 		about: `
 Takes the lease, runs the command, and gives the lease back however the command
 ends, by a signal too. The command finds the hold in its environment, so that
-git land uses it; GIT_LEASE_FENCE is a number that only ever grows.
+git land uses it; GIT_LEASE_FENCE is a number that only ever grows. Should git
+lease itself be killed, the lease counts as in use while the command, or what
+it started, goes on; with --close it does not, as with flock(1).
 
 The exit code is the command's own; 6 when the command succeeded, but the lease
 was lost meanwhile; that of --conflict-exit-code when the lease is held.`,
@@ -27,6 +29,7 @@ git lease run docs -m "publish the manual" --wait -- make publish
 git lease run --conflict-exit-code 0 nightly -- ./nightly.sh`,
 		exits: []int{3, 6, 8, 9},
 		flags: append(append([]cli.Flag{purposeFlag()}, waitFlags()...),
+			boolean("close", "the lease is in use while git lease runs, no longer"),
 			number("conflict-exit-code", "`N` is the exit code when the lease is held by another (3)", 0, 255),
 			remoteFlag()),
 		run: runLease,
@@ -55,6 +58,7 @@ func runLease(ctx context.Context, c *call) error {
 		Argv:        c.in.rest,
 		Environ:     c.env.Environ,
 		Stdin:       c.env.Stdin, Stdout: c.env.Stdout, Stderr: c.env.Stderr,
+		Close: c.opts.Bool("close"),
 		Taken: func(g lease.Grant) {
 			c.passed = true // from here on a signal is the command's
 			c.tellGrant(g)

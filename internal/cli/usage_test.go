@@ -56,7 +56,7 @@ func landUsage() []usageCase {
 
 func leaseUsage() []usageCase {
 	return []usageCase{
-		{[]string{"main"}, `"main" is no command of git lease`, "one of: acquire, release, run, show, log, break, adopt, freeze, thaw "},
+		{[]string{"main"}, `"main" is no command of git lease`, "one of: acquire, release, run, show, log, recover, break, adopt, freeze, thaw "},
 		{[]string{"help", "main"}, `"main" is no command of git lease`, "git lease -h"},
 		{[]string{"--bogus", "show"}, "git lease show has no option --bogus", "git lease show -h"},
 		{[]string{"show", "--format=json"}, "git lease show has no option --format", "git lease show -h"},
@@ -70,6 +70,15 @@ func leaseUsage() []usageCase {
 		{[]string{"acquire", "--timeout", "5s"}, "option --timeout means nothing without --wait", "git lease acquire -h"},
 		{[]string{"acquire", "--json", "--format=sh"}, "options --json and --format exclude each other", "git lease acquire -h"},
 		{[]string{"acquire", "-m", "--", "a"}, "option --message needs a value", "git lease acquire -h"},
+		{[]string{"acquire", "--watch-pid", "0"}, `invalid value "0" for option --watch-pid: not a number from 1 to 1073741824`, "git lease acquire -h"},
+		{[]string{"acquire", "--watch-pid="}, "option --watch-pid has an empty value", "git lease acquire -h"},
+		{[]string{"acquire", "--watch-pid", "1073741824"}, "--watch-pid: process 1073741824: there is no such process", "git lease acquire -h"},
+		{[]string{"recover", "a", "b"}, `git lease recover takes one lease's name, and "b" is one more`, "git lease recover -h"},
+		{[]string{"recover", "--operation", "01ARZ3"}, `invalid value "01ARZ3" for option --operation: not the full id of an operation, which has 26 letters and digits`, "git lease recover -h"},
+		{[]string{"recover", "-m", "x"}, "option --message means nothing without --acquire", "git lease recover -h"},
+		{[]string{"recover", "--reason", "x"}, "git lease recover has no option --reason", "git lease recover -h"},
+		{[]string{"recover", "--acquire", "--json", "--format=sh"}, "options --json and --format exclude each other", "git lease recover -h"},
+		{[]string{"run", "--close=yes", "--", "true"}, "option --close takes no value", "git lease run -h"},
 		{[]string{"run", "--timeout=5s", "--", "true"}, "option --timeout means nothing without --wait", "git lease run -h"},
 		{[]string{"run", "--json", "--", "true"}, "git lease run has no option --json", "git lease run -h"},
 		{[]string{"run"}, "there is no command to run", "git lease run [NAME] -- COMMAND..."},

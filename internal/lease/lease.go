@@ -1,10 +1,11 @@
 // Package lease owns the life of a lease: taking it, giving it back, running a
-// command under it, breaking it, and beginning or mending its chain.
+// command under it, breaking and recovering it, and beginning or mending its
+// chain.
 //
 // It promises that a lease has at most one holder, that only the session with
 // the token gives it back, and that whoever loses it is told who took it and
-// why. It refuses to free a lease because of a PID, a host, a user name or the
-// time that has passed.
+// why. It refuses to free a lease because of a PID alone, a host, a user name or
+// the time that has passed.
 package lease
 
 import (
@@ -63,6 +64,9 @@ type Acquisition struct {
 	Waiting Waiting
 	// Operation is the id to take it under; the zero id makes a new one.
 	Operation ulid.ULID
+	// Tie is the PID of a process that the hold is to last as long as, so that
+	// Recover can free it after that; 0 for none.
+	Tie int
 }
 
 // Acquire takes a lease with one compare-and-swap at the authority. It returns
@@ -70,9 +74,25 @@ type Acquisition struct {
 // the wait is over, and at once when it is frozen; nothing has been changed then. When ctx ends it leaves
 // nothing behind.
 func Acquire(ctx context.Context, l *ledger.Ledger, a Acquisition) (Grant, error) {
+	grant, witness, err := acquire(ctx, l, a, a.Tie != 0)
+	if witness != nil { // what it recorded is of use when nobody has it locked
+		err = errors.Join(err, witness.Close())
+	}
+	return grant, err
+}
+
+// acquire is Acquire; recorded leaves a record of the operation in this clone,
+// and returns its witness, locked.
+func acquire(ctx context.Context, l *ledger.Ledger, a Acquisition, recorded bool) (grant Grant, witness *session.Witness, err error) {
 	if a.Operation.IsZero() {
 		a.Operation = l.NewID()
 	}
+	defer func() {
+		if err != nil && witness != nil {
+			err = errors.Join(err, dismiss(witness, err))
+			witness = nil
+		}
+	}()
 	wait := NewWaiter(a.Waiting)
 	for {
 		var busy *event.Hold
@@ -86,17 +106,41 @@ func Acquire(ctx context.Context, l *ledger.Ledger, a Acquisition) (Grant, error
 			if err := InFrost(ctx, l, v); err != nil {
 				return err
 			}
+			if recorded && witness == nil { // before anything of it can be seen
+				w, err := l.Dir.Begin(a.Operation, session.Work{Remote: l.Remote, Lease: v.Name, Tie: a.Tie})
+				if err != nil {
+					return err
+				}
+				witness = w
+			}
 			return Take(ctx, d, v, a)
 		})
 		if e != nil && err != nil { // ctx ended just after it was taken
-			return Grant{}, errors.Join(err, giveBack(ctx, l, a.Want, a.Root))
+			return Grant{}, witness, errors.Join(err, giveBack(ctx, l, a.Want, a.Root))
 		}
 		if err == nil {
-			return Grant{Remote: l.Remote, Name: e.Name, Operation: a.Operation, Fence: e.Seq, Event: *e}, nil
+			tidy(l, l.Dir.Sweep(l.Remote, e.Name, a.Operation))
+			return Grant{Remote: l.Remote, Name: e.Name, Operation: a.Operation, Fence: e.Seq, Event: *e}, witness, nil
 		}
 		if busy == nil || own || fault.ClassOf(err) != fault.Held || !wait.Again(ctx, *busy) {
-			return Grant{}, errors.Join(err, ctx.Err())
+			return Grant{}, witness, errors.Join(err, ctx.Err())
 		}
+	}
+}
+
+// dismiss lets go of the witness of an operation that ended with err. Its files
+// stay where the lease may still be held under it: Recover needs them then.
+func dismiss(w *session.Witness, err error) error {
+	if fault.ClassOf(err) == fault.Unreachable {
+		return w.Close()
+	}
+	return w.Remove()
+}
+
+// tidy tells of files that could not be removed, which is no failure.
+func tidy(l *ledger.Ledger, err error) {
+	if err != nil {
+		l.Notice("what an ended operation left in this clone could not be removed: %v", err)
 	}
 }
 
@@ -147,8 +191,17 @@ func Held(l *ledger.Ledger, v ledger.View, own bool) *fault.Error {
 			WithHint("%s", l.Command("git", "lease", "release", v.Name)).WithFacts(facts)
 	}
 	return fault.New(fault.Held, "the lease %s is held by %s", v.Name, Describe(*h, l.Now())).
-		WithHint("%s   (or, if that operation is dead: %s)", l.Command("git", "lease", "acquire", v.Name, "--wait"), BreakCommand(l, v)).
+		WithHint("%s   (or, if that operation is dead: %s)", l.Command("git", "lease", "acquire", v.Name, "--wait"), freeCommand(l, v)).
 		WithFacts(facts)
+}
+
+// freeCommand is the command by which somebody else's lease is freed: with
+// proof, where this clone may have it.
+func freeCommand(l *ledger.Ledger, v ledger.View) string {
+	if l.Dir.Recorded(v.Hold().Operation) {
+		return l.Command("git", "lease", "recover", v.Name)
+	}
+	return BreakCommand(l, v)
 }
 
 // BreakCommand is the whole command that takes the lease off its holder.

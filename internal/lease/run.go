@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ type Running struct {
 	Stdout      io.Writer
 	Stderr      io.Writer
 	Taken       func(Grant) // told once the lease is taken; may be nil
+	// Close leaves the witness to us alone: should we be killed, what the
+	// command goes on doing does not count as life of the operation.
+	Close bool
 }
 
 // Run takes a lease, runs the command, and gives the lease back however the
@@ -33,12 +37,20 @@ type Running struct {
 func Run(ctx context.Context, l *ledger.Ledger, r Running) (code int, err error) {
 	root := session.NewRoot()
 	r.Root = root
-	grant, err := Acquire(ctx, l, r.Acquisition)
+	grant, witness, err := acquire(ctx, l, r.Acquisition, true)
 	if err != nil {
 		return 0, err
 	}
 	want := ledger.Want{Name: grant.Name, Branch: r.Want.Branch}
-	defer func() { err = errors.Join(err, release(ctx, l, want, root)) }()
+	defer func() {
+		ended := release(ctx, l, want, root)
+		if ended == nil || fault.ClassOf(ended) == fault.Lost {
+			tidy(l, witness.Remove())
+		} else { // somebody has to free it, and this is the proof that we did not
+			ended = errors.Join(ended, witness.Close())
+		}
+		err = errors.Join(err, ended)
+	}()
 	if ctx.Err() != nil { // told to stop before there was a command to tell
 		return 0, context.Cause(ctx)
 	}
@@ -47,13 +59,17 @@ func Run(ctx context.Context, l *ledger.Ledger, r Running) (code int, err error)
 	}
 	// From here on signals are the command's: child passes them on, and we
 	// wait for it whatever happens.
-	result, err := child.Run(context.WithoutCancel(ctx), child.Request{
+	req := child.Request{
 		Argv:   r.Argv,
 		Env:    append(withoutLease(r.Environ), grant.Environ(root)...),
 		Stdin:  r.Stdin,
 		Stdout: r.Stdout,
 		Stderr: r.Stderr,
-	})
+	}
+	if !r.Close { // an orphan of ours works on under the lease
+		req.Inherit = []*os.File{witness.File()}
+	}
+	result, err := child.Run(context.WithoutCancel(ctx), req)
 	return result.Code, err
 }
 

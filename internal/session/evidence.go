@@ -113,8 +113,8 @@ type Sighting struct {
 
 // A Holder is a process that has a witness open.
 type Holder struct {
-	PID  int
-	Name string // its command, without options; may be ""
+	PID  int    `json:"pid"`
+	Name string `json:"command,omitempty"` // without options; may be ""
 }
 
 func (h Holder) String() string {
@@ -140,6 +140,8 @@ func (e Evidence) Judge() Judgement {
 	switch {
 	case e.Witness == Locked:
 		return Judgement{Alive, "its witness is locked by " + e.lockedBy()}
+	case r == nil && e.Witness == Free:
+		return unknown("its witness is free, but there is no record of where it ran")
 	case r == nil:
 		return unknown("this clone has no record of it: it was taken in another clone, or without a process to watch")
 	case r.Format != recordFormat:

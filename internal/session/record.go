@@ -31,14 +31,11 @@ func (d Dir) Begin(op ulid.ULID, work Work) (*Witness, error) {
 	r := Record{Operation: op, Remote: work.Remote, Lease: work.Lease, PID: os.Getpid(), Tied: work.Tie != 0}
 	if r.Tied {
 		r.PID = work.Tie
+		if err := CanTie(r.PID); err != nil {
+			return nil, err
+		}
 	}
 	seen := look(r.PID)
-	switch {
-	case seen.Absent:
-		return nil, fmt.Errorf("process %d: %w", r.PID, ErrNoProcess)
-	case seen.Start == "" && r.Tied:
-		return nil, fmt.Errorf("process %d: it cannot be told when it was started, so it could not be told from a later one", r.PID)
-	}
 	w, err := d.Witness(op)
 	if err != nil {
 		return nil, err
@@ -51,6 +48,18 @@ func (d Dir) Begin(op ulid.ULID, work Work) (*Witness, error) {
 		return nil, errors.Join(err, w.Remove())
 	}
 	return w, nil
+}
+
+// CanTie says why an operation cannot be tied to the process with a PID. The
+// error is ErrNoProcess when there is none.
+func CanTie(pid int) error {
+	switch seen := look(pid); {
+	case seen.Absent:
+		return fmt.Errorf("process %d: %w", pid, ErrNoProcess)
+	case seen.Start == "":
+		return fmt.Errorf("process %d: when it was started cannot be read, so it could not be told from a later one", pid)
+	}
+	return nil
 }
 
 // Recorded reports whether op has a record in this clone.

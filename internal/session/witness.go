@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/oklog/ulid/v2"
@@ -59,6 +60,53 @@ func (w *Witness) Remove() error {
 	defer guard.Close()
 	// The record last: Sweep finds by it what a crash has left.
 	return errors.Join(removeFile(w.dir.witness(w.op)), removeFile(w.dir.record(w.op)), w.Close())
+}
+
+// SweepDead removes what is left of operations that died before they had a
+// journal or a record, and of writing either: nobody will ask for it any more.
+func (d Dir) SweepDead() error {
+	var errs []error
+	for _, name := range []string{"journal", "witness"} {
+		entries, err := os.ReadDir(d.Path(name))
+		if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		for _, e := range entries {
+			id, rest, _ := strings.Cut(e.Name(), ".json")
+			op, notOurs := ulid.ParseStrict(id)
+			if notOurs != nil || name == "journal" && rest == "" || rest == "" && d.leftMore(op) {
+				continue
+			}
+			errs = append(errs, d.sweep(op, d.Path(name, e.Name()), rest != ""))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sweep removes a file of op, unless that is alive.
+func (d Dir) sweep(op ulid.ULID, path string, unfinished bool) error {
+	if alive, err := d.Alive(op); alive || err != nil && !errors.Is(err, ErrNoWitness) {
+		return err
+	}
+	if unfinished {
+		return removeFile(path)
+	}
+	w, err := d.Witness(op)
+	if errors.Is(err, ErrAlive) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if d.leftMore(op) { // between the look and the lock
+		return w.Close()
+	}
+	return w.Remove()
+}
+
+func (d Dir) leftMore(op ulid.ULID) bool {
+	_, err := os.Lstat(d.Journal().Path(op))
+	return err == nil || d.Recorded(op)
 }
 
 // Alive reports whether some process has the witness of op open. The error is

@@ -1,0 +1,166 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/ledger"
+	"gitland/internal/session"
+)
+
+// A Recovery frees a lease whose holder is gone, by proof.
+type Recovery struct {
+	Want      ledger.Want
+	Operation ulid.ULID    // that has to hold it; zero for whichever does
+	Root      session.Root // of this session, to word a refusal; may be zero
+	// Take, when not nil, takes the lease in the same push. Its Root is
+	// required, its Waiting and Tie are not used.
+	Take *Acquisition
+	// Proved is told of the proof before anything is changed; may be nil.
+	Proved func(event.Hold, session.Judgement)
+}
+
+// A Recovered says what was recovered.
+type Recovered struct {
+	Broken
+	Judgement session.Judgement
+}
+
+// Recover frees a lease if this clone can prove that the operation which holds
+// it is gone: by the witness and the record that it left here. In every other
+// case, and when the operation has steps to be finished, it returns a fault of
+// class Held, which says what was compared; nothing has been changed then.
+func Recover(ctx context.Context, l *ledger.Ledger, r Recovery) (Recovered, error) {
+	if r.Take != nil && r.Take.Operation.IsZero() {
+		r.Take.Operation = l.NewID()
+	}
+	var done Recovered
+	var witness *session.Witness // of the dead, so that nobody else concludes it
+	e, err := l.Append(ctx, r.Want, func(v ledger.View, d *ledger.Draft) error {
+		r.Want.Name, r.Want.Branch = v.Name, v.Branch
+		h := v.Hold()
+		switch {
+		case witness != nil && (h == nil || h.Operation != done.Hold.Operation):
+			return fault.New(fault.Held, "the lease %s changed while it was being recovered; nothing was recovered", v.Name).
+				WithHint("%s", l.Command("git", "lease", "show", v.Name))
+		case witness == nil:
+			if err := r.holds(ctx, l, v); err != nil {
+				return err
+			}
+			var err error
+			done.Name, done.Hold = v.Name, *h
+			if done.Judgement, witness, err = r.prove(l, v); err != nil {
+				return err
+			}
+		}
+		if err := unfinished(l, v, done.Judgement); err != nil {
+			return err
+		}
+		return takeOff(d, v, event.Recover, event.CleanText(done.Judgement.Why, event.MaxText), r.Take)
+	})
+	if e == nil {
+		if witness != nil {
+			err = errors.Join(err, witness.Close())
+		}
+		return Recovered{}, err
+	}
+	tidy(l, witness.Remove())
+	done.Event, done.Grant = *e, granted(l, *e, r.Take)
+	return done, nil
+}
+
+// holds refuses where there is nothing to recover.
+func (r Recovery) holds(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
+	h := v.Hold()
+	switch {
+	case v.Phase() == event.Frozen:
+		return InFrost(ctx, l, v)
+	case h == nil:
+		return fault.New(fault.Held, "the lease %s is free: there is nothing to recover", v.Name).
+			WithHint("%s", l.Command("git", "lease", "show", v.Name))
+	case !r.Operation.IsZero() && r.Operation != h.Operation:
+		f := Held(l, v, Owns(r.Root, v.Tip))
+		f.What = "operation " + r.Operation.String() + " does not hold it: " + f.What
+		return f
+	}
+	return nil
+}
+
+// prove judges the holder, and locks its witness if it is gone.
+func (r Recovery) prove(l *ledger.Ledger, v ledger.View) (session.Judgement, *session.Witness, error) {
+	h := *v.Hold()
+	evidence, err := l.Dir.Evidence(h.Operation)
+	if err != nil {
+		return session.Judgement{}, nil, err
+	}
+	j := evidence.Judge()
+	refuse := func(format string, args ...any) *fault.Error {
+		facts := factsOf(l, v, j)
+		if len(evidence.Holders) > 0 {
+			facts["witness_held_by"] = evidence.Holders
+		}
+		return fault.New(fault.Held, format, args...).WithFacts(facts)
+	}
+	if j.Verdict == session.Alive {
+		return j, nil, refuse("operation %s of %s is alive: %s", h.Operation, h.Holder, j.Why).
+			WithHint("%s   (or, to take it off a live holder: %s)", l.Command("git", "lease", "acquire", v.Name, "--wait"), r.breakCommand(l, v))
+	}
+	if err := unfinished(l, v, j); err != nil {
+		return j, nil, err
+	}
+	if j.Verdict != session.Gone {
+		f := refuse("operation %s of %s is not provably gone: %s", h.Operation, h.Holder, j.Why).
+			WithHint("%s   (when you know that it does not come back)", r.breakCommand(l, v))
+		if Owns(r.Root, v.Tip) {
+			f.WithHint("%s   (it is this session's)", l.Command("git", "lease", "release", v.Name))
+		}
+		return j, nil, f
+	}
+	if r.Proved != nil {
+		r.Proved(h, j)
+	}
+	witness, err := l.Dir.Witness(h.Operation)
+	if errors.Is(err, session.ErrAlive) {
+		err = refuse("somebody else is at work on operation %s", h.Operation).
+			WithHint("%s", l.Command("git", "lease", "show", v.Name))
+	}
+	return j, witness, err
+}
+
+func (r Recovery) breakCommand(l *ledger.Ledger, v ledger.View) string {
+	take := ""
+	if r.Take != nil {
+		take = "--acquire"
+	}
+	return l.Command("git", "lease", "break", v.Name, "--operation", v.Hold().Operation.String(), "--reason", "WHY", take)
+}
+
+func factsOf(l *ledger.Ledger, v ledger.View, j session.Judgement) map[string]any {
+	h := v.Hold()
+	return map[string]any{"lease": v.Name, "remote": l.Remote, "operation": h.Operation.String(), "holder": h.Holder,
+		"host": h.Host, "verdict": j.Verdict, "comparison": j.Why}
+}
+
+// unfinished refuses to free an operation that announced a landing, or has a
+// journal here: what it did in part has to be finished, or given up, first.
+func unfinished(l *ledger.Ledger, v ledger.View, j session.Judgement) error {
+	h := v.Hold()
+	id, what := h.Operation.String(), "announced a landing that did not end"
+	if h.Intent.IsZero() {
+		ids, err := l.Dir.Journal().List()
+		if err != nil || !slices.Contains(ids, h.Operation) {
+			return err
+		}
+		what = "has a landing that did not end"
+	}
+	return fault.New(fault.Held, "operation %s of %s %s, so it is not recovered; compared: %s", id, h.Holder, what, j.Why).
+		WithHint("%s   (or, to give it up: %s; or, where its clone is gone: %s)", l.Command("git", "land", "resume", id),
+			l.Command("git", "land", "abort", id, "--reason", "WHY"),
+			l.Command("git", "lease", "break", v.Name, "--operation", id, "--reason", "WHY", "--acquire")).
+		WithFacts(factsOf(l, v, j))
+}
