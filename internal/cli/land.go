@@ -22,15 +22,13 @@ func landTool() *tool {
 		operand:  "paths go behind --: git land -m NOTE -- WORD   (and a target is named with --onto WORD)",
 		commands: []*command{verifyCommand(), statusCommand(), landLogCommand(), reconcileCommand(), resumeCommand(), abortCommand()},
 		root: &command{
-			synopsis: "[-m NOTE]... [-x COMMAND] [OPTION...] [-- PATH...]\nverify|status|log|resume|abort|reconcile [OPTION...]",
+			synopsis: "[-m NOTE]... [-x COMMAND] [OPTION...] [-- PATH...]",
 			about: `
-Commits a change on the branch that a team shares, as the remote has it now, and
-pushes branch, record and lease event in one motion. It lands PATH... as they
-are in the working tree; else what is staged; else the commits of HEAD. What has
-no recorded passing verification is refused.`,
+Commits PATH..., else what is staged, else the commits of HEAD, onto the branch
+that a team shares, as the remote has it now, and pushes branch, record and log
+in one motion. What has no recorded passing verification is refused.`,
 			examples: `
 git land -x "make test" -m "Greet the world" -- hello.go
-git land verify -x "make test" && git land -m "Greet the world"
 git land --force-unverified --reason "site is down" -m "Revert 1.2"`,
 			exits: []int{3, 4, 5, 6, 8, 9},
 			flags: []cli.Flag{

@@ -18,7 +18,7 @@ func statusCommand() *command {
 	return &command{
 		name:     "status",
 		synopsis: "[--json] [OPTION...] [-- PATH...]",
-		summary:  "show what would land, whether it is verified, and who holds the lease",
+		summary:  "show what would land, if it is verified, and who holds the lease",
 		about: `
 Shows what git land would do now, and what stands in its way. It changes
 nothing, and needs no lease.`,
@@ -92,13 +92,27 @@ func (c *call) statusJSON(o land.Outlook) statusJSON {
 	if o.Hold != nil {
 		j.Hold = c.hold(*o.Hold, o.OwnHold)
 	}
-	for _, u := range o.Unfinished {
-		j.Unfinished = append(j.Unfinished, unfinishedJSON{u.Operation.String(), u.Since.UTC(), u.Branch, u.Alive})
-	}
+	j.Unfinished = newUnfinishedJSON(o.Unfinished)
 	if o.Problem != nil {
 		j.Problem = c.failure(explain(o.Problem))
 	}
 	return j
+}
+
+func newUnfinishedJSON(list []land.Unfinished) []unfinishedJSON {
+	var j []unfinishedJSON
+	for _, u := range list {
+		j = append(j, unfinishedJSON{u.Operation.String(), u.Since.UTC(), u.Branch, u.Alive})
+	}
+	return j
+}
+
+func (c *call) describeUnfinished(u land.Unfinished) string {
+	state := "died: git land resume " + u.Operation.String()
+	if u.Alive {
+		state = "is under way"
+	}
+	return fmt.Sprintf("operation %s on %s, begun %s ago, %s", u.Operation, u.Branch.Branch(), lease.Age(c.env.Now().Sub(u.Since)), state)
 }
 
 func (c *call) printStatus(o land.Outlook) {
@@ -123,12 +137,7 @@ func (c *call) printStatus(o land.Outlook) {
 		row(yellow, "lease", o.Lease+" is held by "+lease.Describe(*o.Hold, c.env.Now()))
 	}
 	for _, u := range o.Unfinished {
-		state := "died; git land concludes it first"
-		if u.Alive {
-			state = "is under way"
-		}
-		row(yellow, "unfinished", fmt.Sprintf("operation %s on %s, begun %s, %s", u.Operation, u.Branch.Branch(),
-			lease.Age(c.env.Now().Sub(u.Since)), state))
+		row(yellow, "unfinished", c.describeUnfinished(u))
 	}
 	if o.Unpublished > 0 {
 		row(yellow, "kept", fmt.Sprintf("%d verifications that go out with the next landing", o.Unpublished))

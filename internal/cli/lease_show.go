@@ -8,6 +8,7 @@ import (
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
+	"gitland/internal/land"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
@@ -53,12 +54,17 @@ type holdJSON struct {
 	Since     time.Time `json:"since"`
 	Age       int       `json:"age_seconds"`
 	Fence     uint64    `json:"fence"`
-	Own       bool      `json:"own"` // by this session
+	Own       bool      `json:"own"`                 // by this session
+	Announced string    `json:"announced,omitempty"` // a landing that has not ended
 }
 
 func (c *call) hold(h event.Hold, own bool) *holdJSON {
-	return &holdJSON{h.Operation.String(), h.Holder, h.Host, h.Purpose, h.Since,
-		max(0, int(c.env.Now().Sub(h.Since).Seconds())), h.Fence, own}
+	j := &holdJSON{h.Operation.String(), h.Holder, h.Host, h.Purpose, h.Since,
+		max(0, int(c.env.Now().Sub(h.Since).Seconds())), h.Fence, own, ""}
+	if !h.Intent.IsZero() {
+		j.Announced = h.Intent.String()
+	}
+	return j
 }
 
 type frozenJSON struct {
@@ -97,6 +103,10 @@ func show(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	unfinished, err := land.ListUnfinished(l.Dir)
+	if err != nil {
+		c.note("%v", err) // showing needs no journal
+	}
 	own, code := c.ownRoot(l), 0
 	shown := []leaseJSON{}
 	for _, s := range list {
@@ -108,7 +118,16 @@ func show(ctx context.Context, c *call) error {
 		}
 	}
 	if c.opts.Bool("json") {
-		err = c.out.json(map[string]any{"remote": l.Remote, "leases": shown})
+		object := map[string]any{"remote": l.Remote, "leases": shown}
+		if len(unfinished) > 0 {
+			object["unfinished"] = newUnfinishedJSON(unfinished)
+		}
+		err = c.out.json(object)
+	} else {
+		err = nil
+		for _, u := range unfinished {
+			c.out.printf("%s here: %s\n", paint(yellow, "unfinished"), c.describeUnfinished(u))
+		}
 	}
 	if err == nil && code != 0 && c.opts.Bool("exit-code") {
 		return &status{code: code}
@@ -171,5 +190,8 @@ func (c *call) printLease(s lease.Status, own session.Root) {
 			whose = " (this session)"
 		}
 		c.out.printf("%s%s by %s\n", paint(yellow, s.State), whose, lease.Describe(*s.Tip.State.Hold, c.env.Now()))
+		if h := s.Tip.State.Hold; !h.Intent.IsZero() {
+			c.out.printf("  landing %s was announced and has not ended: git land resume %s\n", h.Intent, h.Operation)
+		}
 	}
 }

@@ -48,7 +48,7 @@ func (c Conclusion) String() string {
 // concludeDead brings the landings of this worktree that died to their end:
 // what reached the authority is finished, what did not is made unable to.
 func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source) error {
-	list, err := unfinished(l.Dir)
+	list, err := ListUnfinished(l.Dir)
 	if err != nil {
 		return err
 	}
@@ -96,11 +96,12 @@ func concludeOne(ctx context.Context, l *ledger.Ledger, op ulid.ULID, from sessi
 		witness.Close()
 		return nil, err
 	}
-	l.Repo.SweepTempIndex(op.String())
 	if err := l.Dir.Journal().Remove(op); err != nil {
 		return nil, err
 	}
-	return &c, witness.Remove()
+	err = witness.Remove()
+	sweep(l)
+	return &c, err
 }
 
 // concludeAt ends one dead landing at the authority to which it was made, which

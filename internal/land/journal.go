@@ -162,8 +162,9 @@ func placeOf(repo *git.Repo) string {
 	return place
 }
 
-// unfinished lists the landings of this clone that have a journal.
-func unfinished(dir session.Dir) ([]Unfinished, error) {
+// ListUnfinished lists the landings of this clone that have a journal: those that
+// are under way, and those whose process died.
+func ListUnfinished(dir session.Dir) ([]Unfinished, error) {
 	ids, err := dir.Journal().List()
 	if err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ type Outlook struct {
 	VerifyWith  string // the whole command that would verify it
 }
 
-// An Unfinished operation of this clone has a journal and no live process.
+// An Unfinished operation of this clone has a journal.
 type Unfinished struct {
 	Operation ulid.ULID
 	Since     time.Time

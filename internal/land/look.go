@@ -21,7 +21,7 @@ import (
 func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Source) (Outlook, error) {
 	o := Outlook{Remote: l.Remote}
 	var err error
-	if o.Unfinished, err = unfinished(l.Dir); err != nil {
+	if o.Unfinished, err = ListUnfinished(l.Dir); err != nil {
 		return o, err
 	}
 	waiting, err := l.Dir.Outbox().List()
@@ -55,7 +55,9 @@ func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Sourc
 }
 
 func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, s Selection) error {
-	c, err := readChange(ctx, l.Repo, s.Paths, l.NewID().String())
+	id, done := watched(l)
+	defer done()
+	c, err := readChange(ctx, l.Repo, s.Paths, id.String())
 	if err != nil {
 		return err
 	}

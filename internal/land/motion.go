@@ -63,6 +63,7 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 		if err := concludeDead(ctx, l, r.Session); err != nil {
 			return Result{}, err
 		}
+		sweep(l)
 	}
 	m, err := newMotion(l, r)
 	if err != nil {
@@ -92,11 +93,10 @@ func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
 		return nil, err
 	}
 	m.journal = journal{Format: journalFormat, Operation: l.NewID(), Landing: l.NewID(), GitDir: placeOf(l.Repo), Remote: l.Remote}
-	if r.DryRun {
-		return m, nil
-	}
 	var err error
-	m.witness, err = l.Dir.Witness(m.journal.Operation)
+	if m.witness, err = l.Dir.Witness(m.journal.Operation); r.DryRun {
+		err = nil // it is for temporary files alone
+	}
 	return m, err
 }
 

@@ -34,7 +34,8 @@ func Resume(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, 
 		}
 		return []Conclusion{*c}, err
 	}
-	list, err := unfinished(l.Dir)
+	sweep(l)
+	list, err := ListUnfinished(l.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func Abort(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, r
 }
 
 func onlyUnfinished(l *ledger.Ledger) (ulid.ULID, error) {
-	list, err := unfinished(l.Dir)
+	list, err := ListUnfinished(l.Dir)
 	if err != nil {
 		return ulid.Zero, err
 	}

@@ -33,12 +33,15 @@ func Verify(ctx context.Context, l *ledger.Ledger, r VerifyRequest) (v note.Veri
 		return v, nil, err
 	}
 	want := note.Want{Check: nonEmpty(r.Check, DefaultCheck), Command: r.Command}
-	return runCheck(ctx, l, p, checkRequest{want: want, unit: unit, output: r.Stderr, environ: r.Environ, id: l.NewID()})
+	id, done := watched(l)
+	defer done()
+	return runCheck(ctx, l, p, checkRequest{want: want, unit: unit, output: r.Stderr, environ: r.Environ, id: id})
 }
 
 // prospect plans a landing that nobody has asked for yet.
 func prospect(ctx context.Context, l *ledger.Ledger, s Selection) (plan, string, error) {
-	id := l.NewID()
+	id, done := watched(l)
+	defer done()
 	c, err := readChange(ctx, l.Repo, s.Paths, id.String())
 	if err != nil {
 		return plan{}, "", err
