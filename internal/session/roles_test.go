@@ -88,6 +88,9 @@ func playAll(d session.Dir, args []string) error {
 			return err
 		}
 	}
+	if _, err := d.Begin(session.NewID(time.Now()), session.Work{}); err != nil {
+		return err
+	}
 	if err := d.SaveProbe("url", "x"); err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func TestModesWhateverTheUmask(t *testing.T) {
 			p.begin()
 			p.end(t)
 			paths := tree(t, filepath.Join(common, "lease"))
-			if len(paths) != 15 {
+			if len(paths) != 17 {
 				t.Errorf("got %d files and directories: %q", len(paths), paths)
 			}
 			for _, path := range paths {
@@ -255,6 +255,12 @@ func TestReadingCreatesNothing(t *testing.T) {
 	}
 	if ids, err := d.Outbox().List(); ids != nil || err != nil {
 		t.Errorf("list: got %v, %v", ids, err)
+	}
+	if e, err := d.Evidence(id); err != nil || e.Record != nil || e.Witness != session.NoWitness {
+		t.Errorf("evidence: got %+v, %v", e, err)
+	}
+	if err := errors.Join(d.Forget(id), d.Sweep("origin", "main", id)); err != nil || d.Recorded(id) {
+		t.Errorf("forget and sweep: %v", err)
 	}
 	if err := d.Journal().Remove(id); err != nil {
 		t.Errorf("remove: %v", err)
