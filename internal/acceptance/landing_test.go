@@ -327,3 +327,47 @@ exec '%s' "$@"
 		}
 	}
 }
+
+// An index that was locked when a landing came to it is brought along by the
+// next one: files that are as they landed are in nobody's way.
+func TestIndexLockedWhileLanding(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	lock := filepath.Join(s.dir, ".git", "index.lock")
+	s.write(map[string]string{".git/index.lock": "", "new": "n\n", "README": "landed\n"})
+	if r := s.force("--", "new", "README"); !strings.Contains(r.Stderr, "rm "+lock) {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	s.write(map[string]string{"other": "o\n", "mine": "m\n"})
+	s.force("--", "other")
+	if got := s.git("status", "--porcelain"); got != "?? mine" {
+		t.Errorf("status %q", got)
+	}
+	if got, want := s.git("rev-parse", "HEAD"), gittest.Git(t, remote, "rev-parse", "main"); got != want {
+		t.Errorf("HEAD is %s, the target %s", got, want)
+	}
+}
+
+// Where they are not, they stay, and nothing has moved.
+func TestFilesInTheWay(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s, other := clone(t, remote), clone(t, remote)
+	other.write(map[string]string{"same": "s\n", "new": "theirs\n", "README": "theirs\n"})
+	other.force("--", "same", "new", "README")
+	s.write(map[string]string{"same": "s\n", "new": "mine\n", "mine": "m\n"})
+	before := s.git("ls-files", "--stage")
+	if r := s.force("--", "mine"); !strings.Contains(r.Stderr, "in the way") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+	if got := s.git("ls-files", "--stage"); got != before {
+		t.Errorf("the index went from\n%s\nto\n%s", before, got)
+	}
+	if got := gittest.Read(t, s.dir, "new"); got != "mine\n" {
+		t.Errorf("new is %q", got)
+	}
+}

@@ -117,8 +117,7 @@ func (s *follower) moveFiles(ctx context.Context) error {
 		if s.tree == s.change.tree {
 			return nil
 		}
-		repo.Refresh(ctx)
-		return repo.MoveWorkTree(ctx, s.change.tree, s.tree, false)
+		return s.switchTrees(ctx)
 	}
 	if s.tree == s.change.tree && s.change.stamp != "" && s.change.stamp == repo.IndexStamp() {
 		if s.change.index != nil && s.change.index.Install(s.change.stamp) {
@@ -139,8 +138,7 @@ func (s *follower) moveFiles(ctx context.Context) error {
 	if s.tree == s.change.tree {
 		return nil
 	}
-	repo.Refresh(ctx)
-	if err := repo.MoveWorkTree(ctx, s.change.tree, s.tree, false); err != nil {
+	if err := s.switchTrees(ctx); err != nil {
 		return errors.Join(err, repo.SetIndex(ctx, before))
 	}
 	return nil
