@@ -42,6 +42,9 @@ func (l *Ledger) WholeChain(ctx context.Context, name string, tip object.OID, te
 		}
 		return nil, &ChainError{tip, err}
 	}
+	if len(ids) == 0 {
+		return nil, &ChainError{tip, fmt.Errorf("%s is no commit", tip.Short())}
+	}
 	type link struct {
 		event event.Event
 		err   error

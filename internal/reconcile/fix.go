@@ -19,9 +19,13 @@ import (
 	"gitland/internal/session"
 )
 
-// maxRounds bounds how often --fix plans. Losing to others is progress of
-// theirs; what a repair itself brings to light takes a round more.
-const maxRounds = 20
+// Limits of --fix. Losing to others is progress of theirs, and what a repair
+// itself brings to light takes a round more; a push that is not overtaken and
+// does not arrive is refused.
+const (
+	maxRounds   = 100
+	maxRefusals = 3
+)
 
 // fix settles what can be settled, and compares once more. It may be killed at
 // any point and run again: what it pushes names what it was planned on, and what
@@ -34,16 +38,14 @@ func fix(ctx context.Context, l *ledger.Ledger, r Request) (Report, error) {
 	}
 	operation := l.NewID()
 	planned := map[string]Finding{}
-	var said error
-	for round := range maxRounds {
+	refusals := 0
+	for round := 0; ; round++ {
 		work := s.fixable()
 		if len(work) == 0 {
 			break
 		}
-		if round == maxRounds-1 {
-			return s.report, fault.New(fault.Unreachable, "%s did not take the repairs in %d tries: %w", l.Remote, round, nonNil(said))
-		}
-		if said, err = s.settle(ctx, work, operation); err != nil {
+		said, err := s.settle(ctx, work, operation)
+		if err != nil {
 			return s.report, err
 		}
 		for _, f := range work {
@@ -54,8 +56,15 @@ func fix(ctx context.Context, l *ledger.Ledger, r Request) (Report, error) {
 				return s.report, err
 			}
 		}
+		was := s.view
 		if s, err = look(ctx, l, r); err != nil {
 			return Report{}, err
+		}
+		if refusals++; said == nil || was.TipOID() != s.view.TipOID() || was.Records != s.view.Records {
+			refusals = 0
+		}
+		if refusals == maxRefusals || round == maxRounds && said != nil {
+			return s.report, fault.New(fault.Unreachable, "%s refused the repairs: %w", l.Remote, said)
 		}
 	}
 	for _, f := range s.report.Findings {
@@ -66,13 +75,6 @@ func fix(ctx context.Context, l *ledger.Ledger, r Request) (Report, error) {
 	}
 	s.sort(s.report.Settled)
 	return s.report, nil
-}
-
-func nonNil(err error) error {
-	if err == nil {
-		return errors.New("there was always more to settle")
-	}
-	return err
 }
 
 func (f Finding) id() string {
