@@ -7,16 +7,6 @@ import (
 	"gitland/internal/gittest"
 )
 
-// What is not built yet: with an empty string a scenario runs.
-const (
-	noAtomicWaits  = "landings without --atomic"
-	reconcileWaits = "git land reconcile --fix"
-)
-
-// ending is the command that brings a killed landing to its end; nil while the
-// landing itself, run again, is that.
-var ending []string
-
 // unit is what is landed in every scenario.
 const unit = "x"
 
@@ -40,8 +30,8 @@ func scenarios() []scenario {
 		{name: "landing", prepare: verified, command: landCommand("--", unit), end: endLanding(landCommand("--", unit), begunUnits+1)},
 		{name: "held landing", prepare: moving, command: check, end: endLanding(check, begunUnits+2)},
 		{name: "landing under a lease", prepare: changeUnderLease, env: mine, command: force, end: endUnderLease(force)},
-		{name: "landing without atomic pushes", waits: noAtomicWaits, prepare: noAtomic, command: force, end: endLanding(force, 2)},
-		{name: "reconcile", waits: reconcileWaits, prepare: disagreement, command: []string{"git-land", "reconcile", "--fix"}, end: endReconcile},
+		{name: "landing without atomic pushes", prepare: noAtomic, command: force, end: endLanding(force, 2)},
+		{name: "reconcile", prepare: disagreement, command: fixing, end: endReconcile},
 	}
 }
 
@@ -105,12 +95,16 @@ env -i HOME="$HOME" PATH="$STAGE_PATH" GIT_CONFIG_NOSYSTEM=1 git-land -m 'land u
 `)
 }
 
-// disagreement has a commit of a landing whose record and event are missing.
+// disagreement has two things to settle: a landing without its record, and a
+// commit that was pushed past the tool.
 func disagreement(st *stage) {
 	begun(st)
+	gittest.Git(st.t, st.remote(), "update-ref", "refs/notes/landing/main", "refs/notes/landing/main~1")
 	gittest.Commit(st.t, st.other.dir, "past the tool", map[string]string{"past": "past\n"})
 	st.other.git("push", "-q", "origin", "HEAD:main")
 }
+
+var fixing = []string{"git-land", "reconcile", "--fix", "--reason", "the site was down"}
 
 // settle ends a hold that nobody has the token of any more.
 func (st *stage) settle(at gittest.Point) {
@@ -125,14 +119,18 @@ func (st *stage) settle(at gittest.Point) {
 }
 
 // over checks that nothing is stuck: another clone can land. n is how many
-// landings of units there are then.
+// landings of units there are then, each on top of the one before; 0 where
+// something else came between.
 func (st *stage) over(n int) {
 	st.t.Helper()
 	if got := st.state(); got != "free" && got != "" {
 		st.t.Errorf("the lease is %s", got)
 	}
 	landUnit(st, st.other, "next")
-	oneStory(st.t, st.remote(), n)
+	if n > 0 {
+		oneStory(st.t, st.remote(), n)
+	}
+	st.other.exits(0, "git-land", "reconcile")
 	st.clean()
 }
 
@@ -219,24 +217,34 @@ func endUnderLease(command []string) func(*stage, gittest.Result, gittest.Point)
 // and checks what was said of it on the way.
 func (st *stage) conclude(first gittest.Result, s seat, command []string) {
 	st.t.Helper()
-	end := ending
-	if end == nil {
-		end = command
-	}
 	st.heed(first)
+	st.killTwice(s, "git-land", "resume")
+	r := s.try("git-land", "resume")
+	st.heed(r)
+	if r.Code != 0 && (r.Code != 1 || !strings.Contains(r.Stderr, "did not land")) {
+		st.t.Errorf("resume: exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	before := st.commits(unit)
+	if again := s.exits(0, command[0], command[1:]...); strings.HasPrefix(again.Stdout, "already") != (before == 1) {
+		st.t.Errorf("it had landed %d times: %s", before, again.Stdout)
+	}
+	if n := st.commits(unit); n != 1 {
+		st.t.Errorf("landed %d times", n)
+	}
+}
+
+// killTwice runs what ends an operation, and kills it at two points that the seed
+// chooses.
+func (st *stage) killTwice(s seat, command ...string) {
+	st.t.Helper()
 	for range 2 {
 		at := variants[st.random.IntN(len(variants))]
-		at.N = 1 + st.random.IntN(20)
-		r, killed := st.kill(s, at, end...)
+		at.N = 1 + st.random.IntN(12)
+		r, killed := st.kill(s, at, command...)
 		if killed {
 			st.again++
 		}
 		st.heed(r)
-	}
-	st.heed(s.exits(0, end[0], end[1:]...))
-	s.exits(0, command[0], command[1:]...)
-	if n := st.commits(unit); n != 1 {
-		st.t.Errorf("landed %d times", n)
 	}
 }
 
@@ -245,25 +253,19 @@ func (st *stage) conclude(first gittest.Result, s seat, command []string) {
 func (st *stage) heed(r gittest.Result) {
 	st.t.Helper()
 	n := st.commits(unit)
-	landed := strings.Contains(r.Stdout, "landed ") || strings.Contains(r.Stderr, "finished it")
-	not := strings.Contains(r.Stderr, "nothing landed") || strings.Contains(r.Stderr, "did not land")
+	landed := strings.Contains(r.Stdout, "landed ") || strings.Contains(r.Stdout, "finished it")
+	not := strings.Contains(r.Stderr, "nothing landed") || strings.Contains(r.Stderr, "did not land") || strings.Contains(r.Stdout, "can no longer arrive")
 	if landed && n != 1 || not && n != 0 && !landed {
 		st.t.Errorf("it has landed %d times, and this was said: exit %d\n%s%s", n, r.Code, r.Stdout, r.Stderr)
 	}
 }
 
 func endReconcile(st *stage, _ gittest.Result, _ gittest.Point) {
-	for range 2 {
-		at := variants[st.random.IntN(len(variants))]
-		at.N = 1 + st.random.IntN(20)
-		if _, killed := st.kill(st.s, at, "git-land", "reconcile", "--fix"); killed {
-			st.again++
-		}
-	}
-	st.s.exits(0, "git-land", "reconcile", "--fix")
+	st.killTwice(st.s, fixing...)
+	st.s.exits(0, fixing[0], fixing[1:]...)
 	st.s.exits(0, "git-land", "reconcile")
-	if n := st.events(); n["repair"] != 1 {
+	if n := st.events(); n["repair"] != 2 {
 		st.t.Errorf("events %v", n)
 	}
-	st.over(begunUnits)
+	st.over(0)
 }

@@ -177,7 +177,6 @@ func (st *stage) clean() {
 // A scenario is one operation that is killed, and how it is ended.
 type scenario struct {
 	name    string
-	waits   string // for what has not been built yet; empty when it runs
 	prepare func(st *stage)
 	command []string
 	env     []string // of the command
@@ -199,9 +198,6 @@ func TestKilledAtEveryCall(t *testing.T) {
 	for _, sc := range scenarios() {
 		t.Run(strings.ReplaceAll(sc.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			if sc.waits != "" {
-				t.Skipf("%s waits for %s", sc.name, sc.waits)
-			}
 			killEverywhere(t, sc)
 		})
 	}

@@ -109,9 +109,16 @@ func agree(t *testing.T, s seat, remote string, n int) {
 // landings of units: one commit, one record and one event each.
 func oneStory(t *testing.T, remote string, n int) {
 	t.Helper()
-	byCommit := map[string]bool{}
-	for c := range strings.FieldsSeq(gittest.Git(t, remote, "rev-list", "--first-parent", "main", "--grep=^land unit-")) {
-		byCommit[c] = true
+	trees, notes, byCommit := map[string]string{}, map[string]string{}, 0
+	for entry := range strings.SplitSeq(gittest.Git(t, remote, "log", "--first-parent", "--notes=refs/notes/landing/main",
+		"--format=%H %T %s%n%N%x00", "main"), "\x00") {
+		head, note, _ := strings.Cut(strings.TrimSpace(entry), "\n")
+		if f := strings.SplitN(head, " ", 3); len(f) == 3 {
+			trees[f[0]], notes[f[0]] = f[1], strings.TrimSpace(note)
+			if strings.HasPrefix(f[2], "land unit-") {
+				byCommit++
+			}
+		}
 	}
 	var events []landing
 	for line := range strings.Lines(gittest.Git(t, remote, "log", "--reverse", "--grep=^Lease-Event: land$", "--format="+
@@ -125,11 +132,8 @@ func oneStory(t *testing.T, remote string, n int) {
 	}
 	units, records := map[string]bool{}, 0
 	for i, e := range events {
-		if !byCommit[e.Commit] {
-			t.Errorf("event %s names %s, which the branch does not have", e.ID, e.Commit)
-		}
-		if got := gittest.Git(t, remote, "rev-parse", e.Commit+"^{tree}"); got != e.Tree {
-			t.Errorf("event %s: tree %s, commit has %s", e.ID, e.Tree, got)
+		if got, ok := trees[e.Commit]; !ok || got != e.Tree {
+			t.Errorf("event %s names %s with the tree %s; the branch has it: %v, with %s", e.ID, e.Commit, e.Tree, ok, got)
 		}
 		if i > 0 && e.Base != events[i-1].Commit {
 			t.Errorf("event %s stands on %s, and the landing before it was %s", e.ID, e.Base, events[i-1].Commit)
@@ -138,8 +142,7 @@ func oneStory(t *testing.T, remote string, n int) {
 			t.Errorf("unit %s landed twice", e.Unit)
 		}
 		units[e.Unit] = true
-		note := gittest.Git(t, remote, "notes", "--ref=refs/notes/landing/main", "show", e.Commit)
-		for line := range strings.Lines(note) {
+		for line := range strings.Lines(notes[e.Commit]) {
 			var r struct {
 				ID                       string `json:"id"`
 				Unit, Base, Commit, Tree string
@@ -152,7 +155,7 @@ func oneStory(t *testing.T, remote string, n int) {
 			}
 		}
 	}
-	if len(byCommit) != n || len(events) != n || records != n || len(units) != n {
-		t.Errorf("%d commits, %d events, %d records, %d units; want %d of each", len(byCommit), len(events), records, len(units), n)
+	if byCommit != n || len(events) != n || records != n || len(units) != n {
+		t.Errorf("%d commits, %d events, %d records, %d units; want %d of each", byCommit, len(events), records, len(units), n)
 	}
 }

@@ -236,12 +236,13 @@ func (r *Repo) indexPath() string {
 	return filepath.Join(r.GitDir, "index")
 }
 
-// SweepTempIndex removes the copies under id that a process which was killed has
-// left behind.
-func (r *Repo) SweepTempIndex(id string) {
+// SweepTempIndexes removes the copies that processes which were killed have left
+// behind: those whose id, of length characters, is not alive any more.
+func (r *Repo) SweepTempIndexes(length int, alive func(id string) bool) {
 	entries, _ := os.ReadDir(r.GitDir) // what cannot be listed cannot be swept
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempIndexName(id)) {
+		id, ours := strings.CutPrefix(e.Name(), tempIndexName(""))
+		if ours && len(id) >= length && !alive(id[:length]) {
 			os.Remove(filepath.Join(r.GitDir, e.Name()))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
+	"gitland/internal/note"
 	"gitland/internal/object"
 	"gitland/internal/session"
 )
@@ -144,7 +145,9 @@ func endForeign(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.UL
 		return nil, fault.New(fault.Usage, "operation %s has no journal in this clone, and is not on the chain %s at %s", op, v.Name, l.Remote).
 			WithHint("%s", l.Command("git", "lease", "log", v.Name))
 	case trace.intent != nil:
-		j.announce(*trace.intent)
+		if err := j.announce(*trace.intent); err != nil {
+			return nil, err
+		}
 	case trace.landed != nil:
 		land := trace.landed.By.Land
 		return &Conclusion{Operation: op, Remote: l.Remote, Lease: v.Name, Branch: land.Branch, Unit: land.Unit, Landed: true, Commit: land.Commit}, nil
@@ -156,15 +159,22 @@ func endForeign(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.UL
 	return &c, err
 }
 
-// announce fills a journal from the intent of a landing.
-func (j *journal) announce(intent event.Event) {
+// announce fills a journal from the intent of a landing. Anybody may have pushed
+// that: its record is taken only if it is one, and of that landing.
+func (j *journal) announce(intent event.Event) error {
 	land := intent.By.Land
+	lines := note.ParseRecords([]byte(intent.By.Record))
+	if len(lines) != 1 || lines[0].Err != nil || lines[0].Newer || !lines[0].Value.Of(*land) {
+		return fault.New(fault.Ambiguous, "the intent %s of operation %s carries no record of its landing", intent.OID, j.Operation).
+			WithHint("git land reconcile")
+	}
 	j.Landing, j.Unit, j.Branch = land.ID, land.Unit, land.Branch
 	j.Attempts = []attempt{{
 		Attempt: ledger.Attempt{Expected: intent.Parents[0], Events: []object.OID{intent.OID}},
 		Commit:  land.Commit, Tree: land.Tree, Record: intent.By.Record, Apart: true,
 		Moves: []savedMove{{Ref: land.Branch, New: land.Commit, Old: land.Base}},
 	}}
+	return nil
 }
 
 // A footprint is what a chain has of an operation.

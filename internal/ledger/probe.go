@@ -106,11 +106,16 @@ func (l *Ledger) probe(ctx context.Context) (atomic bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	keep := false
+	defer func() { err = errors.Join(err, p.close(keep)) }()
 	if atomic, err = p.create(ctx); err == nil {
 		err = p.race(ctx, atomic)
 	}
 	cleanUp := p.remove(context.WithoutCancel(ctx))
+	if git.Terminated(cleanUp) { // by a signal to our whole process group, which does not come again
+		cleanUp = p.remove(context.WithoutCancel(ctx))
+	}
+	keep = cleanUp != nil // the next process tries again
 	if err == nil && cleanUp != nil {
 		l.Notice("the probe's refs %s could not be deleted from %s: %v", strings.Join(p.names(), " "), l.Remote, cleanUp)
 	}
@@ -155,7 +160,13 @@ func (l *Ledger) newProbe(ctx context.Context) (p *probe, err error) {
 	return p, nil
 }
 
-func (p *probe) close() error { return errors.Join(os.RemoveAll(p.dir), p.witness.Remove()) }
+// close ends a probe. keep leaves its refs to the next process to delete.
+func (p *probe) close(keep bool) error {
+	if keep {
+		return p.witness.Close()
+	}
+	return errors.Join(os.RemoveAll(p.dir), p.witness.Remove())
+}
 
 // probeDir is the directory of the probe id of this remote. It outlives a
 // process that is killed, and so tells the next one which refs to delete.
@@ -201,7 +212,7 @@ func (l *Ledger) sweepProbes(ctx context.Context) {
 			p.witness.Close()
 			return
 		}
-		if err = errors.Join(err, p.close()); err != nil {
+		if err = errors.Join(err, p.close(false)); err != nil {
 			l.Notice("a probe of %s was killed, and its refs %s could not be deleted: %v", l.Remote, strings.Join(p.names(), " "), err)
 		}
 	}
