@@ -221,3 +221,29 @@ exit 0
 		t.Errorf("branch %q", got)
 	}
 }
+
+// Anybody may push an intent. What it carries is written only if it is the record
+// of the landing that it announces.
+func TestForgedIntentWithoutAtomic(t *testing.T) {
+	t.Parallel()
+	remote := notAtomic(t)
+	s, other := clone(t, remote), clone(t, remote)
+	other.env = append(other.env, "GIT_LEASE_SESSION=other")
+	s.write(map[string]string{"one": "1\n"})
+	s.diesAt(remote, "post-receive", "refs/heads/main", "--", "one")
+	raw := gittest.Git(t, remote, "cat-file", "commit", "refs/lease/main") + "\n"
+	forged := strings.Replace(raw, `"unit":"`, `"unit":"x`, 1)
+	if forged == raw {
+		t.Fatalf("no record in\n%s", raw)
+	}
+	gittest.Write(t, remote, map[string]string{"forged": forged})
+	gittest.Git(t, remote, "update-ref", "refs/lease/main", gittest.Git(t, remote, "hash-object", "-t", "commit", "-w", "forged"))
+	op := holder(t, remote)
+	other.exits(0, "git-lease", "break", "main", "--operation", op, "--reason", "its laptop is gone", "--acquire")
+	if r := other.exits(8, "git-land", "resume", op); !strings.Contains(r.Stderr, "no record of its landing") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+	if refs := gittest.Refs(t, remote); refs["refs/notes/landing/main"] != "" {
+		t.Error("the record was written")
+	}
+}
