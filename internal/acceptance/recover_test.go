@@ -283,6 +283,47 @@ func TestRecoverOfLiveCommand(t *testing.T) {
 	s.nothingRecorded()
 }
 
+// The command gets the witness, and so does a git of its own. No process of ours
+// does: not the pushes that are made while it is locked, either.
+func TestWitnessIsForTheCommand(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Readlink("/proc/self/fd/0"); err != nil {
+		t.Skip("descriptors cannot be listed here")
+	}
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, dir := clone(t, gittest.Remote(t)), t.TempDir()
+	gittest.Script(t, filepath.Join(dir, "git"), `#!/bin/sh
+has=no; readlink /proc/$$/fd/* | grep -q /lease/witness/0 && has=yes
+printf '%s %s\n' "$has" "$*" >>'`+dir+`/log'
+exec '`+git+`' "$@"
+`)
+	s.env = gittest.WithPath(s.env, dir)
+	check := func(want int, args ...string) {
+		t.Helper()
+		os.Remove(filepath.Join(dir, "log"))
+		s.exits(0, args[0], args[1:]...)
+		pushes, has := 0, []string{}
+		for line := range strings.Lines(read(t, filepath.Join(dir, "log"))) {
+			if strings.Contains(line, " push ") {
+				pushes++
+			}
+			if strings.HasPrefix(line, "yes") {
+				has = append(has, line)
+			}
+		}
+		if len(has) != want || pushes == 0 {
+			t.Errorf("%q: %d git processes have the witness, want %d: %q; of %d pushes", args, len(has), want, has, pushes)
+		}
+	}
+	check(1, "git-lease", "run", "--", "git", "--version")
+	check(0, "git-lease", "run", "--close", "--", "git", "--version")
+	s.write(map[string]string{"new": "n\n"})
+	check(0, "git-land", "--force-unverified", "--reason", "test", "-m", "change", "--", "new")
+}
+
 // A command whose git-lease was killed works on, and so does its lease; with
 // --close it does not.
 func TestRecoverOfOrphanedChild(t *testing.T) {
@@ -365,6 +406,10 @@ func TestRecoverOfTiedLease(t *testing.T) {
 	shell.Wait()
 	s.recovers("process " + pid + ", to which it is tied, has ended")
 
+	mine.write(map[string]string{"late": "l\n"})
+	if r := mine.exits(6, "git-land", "--force-unverified", "--reason", "test", "-m", "late", "--", "late"); !strings.Contains(r.Stderr, ": recovered by Ada") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
 	r := mine.exits(6, "git-lease", "release", "--json")
 	var told struct {
 		Error struct {
@@ -424,6 +469,31 @@ func TestRecoverAndAcquire(t *testing.T) {
 	if r := s.exits(3, "git-lease", "recover", "--acquire"); r.Stdout != "(exit 3)\n" {
 		t.Errorf("a shell that evaluates it goes on: %q", r.Stdout)
 	}
+}
+
+// Of several who recover one operation at the same time, one does.
+func TestRecoverAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.dead()
+	const n = 4
+	codes := make(chan int, n)
+	for range n {
+		cmd := s.cmd("git-lease", "recover")
+		go func() {
+			cmd.Run()
+			codes <- cmd.ProcessState.ExitCode()
+		}()
+	}
+	count := map[int]int{}
+	for range n {
+		count[<-codes]++
+	}
+	if count[0] != 1 || count[3] != n-1 || kinds(t, remote) != "adopt acquire recover" {
+		t.Errorf("exit codes %v, events %q", count, kinds(t, remote))
+	}
+	s.nothingRecorded()
 }
 
 // What a broken operation left goes at the latest when the lease is taken again
