@@ -40,13 +40,6 @@ func (s seat) leftBehind() {
 	}
 }
 
-// eventKinds are the events of the lease main, oldest first.
-func eventKinds(t *testing.T, remote string) string {
-	t.Helper()
-	out := gittest.Git(t, remote, "log", "--reverse", "--first-parent", "--format=%(trailers:key=Lease-Event,valueonly,separator=)", "refs/lease/main")
-	return strings.ReplaceAll(out, "\n", " ")
-}
-
 // A landing is refused by a freeze wherever it meets it, and leaves nothing.
 func TestFrozenRefusesEveryLanding(t *testing.T) {
 	t.Parallel()
@@ -129,7 +122,7 @@ func TestThawedBehindAFreshMirror(t *testing.T) {
 	s.verify("new")
 	other.exits(0, "git-lease", "thaw")
 	s.exits(0, "git-land", "-m", "new", "--", "new")
-	if got := eventKinds(t, remote); got != "adopt freeze thaw land" {
+	if got := kinds(t, remote); got != "adopt freeze thaw land" {
 		t.Errorf("events %s", got)
 	}
 }
@@ -242,8 +235,8 @@ func TestDeadLandingUnderAFreeze(t *testing.T) {
 			if got := gittest.Git(t, remote, "rev-list", "--count", "main"); got != "2" {
 				t.Errorf("%s commits, want 2", got)
 			}
-			if got := strings.Count(eventKinds(t, remote), "land"); got != 1 {
-				t.Errorf("%d land events: %s", got, eventKinds(t, remote))
+			if got := strings.Count(kinds(t, remote), "land"); got != 1 {
+				t.Errorf("%d land events: %s", got, kinds(t, remote))
 			}
 			if got := gittest.Git(t, remote, "notes", "--ref", "landing/main", "list"); strings.Count(got, "\n") != 0 || got == "" {
 				t.Errorf("records: %q", got)
@@ -333,13 +326,13 @@ func TestFreezesAmongLandings(t *testing.T) {
 		}
 	}
 	frozen := false
-	for _, kind := range strings.Fields(eventKinds(t, remote)) {
+	for _, kind := range strings.Fields(kinds(t, remote)) {
 		if frozen && kind != "thaw" {
 			t.Errorf("%s under a freeze", kind)
 		}
 		frozen = kind == "freeze"
 	}
-	if got := strings.Count(eventKinds(t, remote), "land"); got != landed {
+	if got := strings.Count(kinds(t, remote), "land"); got != landed {
 		t.Errorf("%d land events, and %d landings said that they landed", got, landed)
 	}
 	if got := gittest.Git(t, remote, "rev-list", "--count", "main"); got != fmt.Sprint(landed+1) {
