@@ -232,6 +232,14 @@ func runbookCases() map[string]func(c runbookCase) {
 			newAuthor(c.T, c.remote).seed("history-not-fetched", c.s)
 			c.book.run(c.s, "shallow")
 		},
+		"a shallow chain": func(c runbookCase) {
+			s := newSeat(c.T, gittest.Clone(c.T, gittest.URL(c.remote), "--depth=1"))
+			s.git("fetch", "-q", "--depth=1", "origin", "refs/lease/main")
+			if got := s.reconciles(7).codes(); !strings.Contains(got, "chain-unreadable") {
+				c.Errorf("found %q", got)
+			}
+			c.book.run(s, "shallow")
+		},
 
 		"a server was restored": func(c runbookCase) {
 			was := gittest.Refs(c.T, c.remote)

@@ -73,6 +73,9 @@ func (l *Ledger) WholeChain(ctx context.Context, name string, tip object.OID, te
 		}
 	}
 	slices.Reverse(events)
+	if first := events[0]; !first.First() { // git takes the edge of a shallow clone for an end
+		return nil, &ChainError{first.Parents[0], fmt.Errorf("%w: %s", git.ErrNotFound, first.Parents[0])}
+	}
 	if _, err := chain.Fold(events); err != nil {
 		n := sort.Search(len(events), func(i int) bool {
 			_, err := chain.Fold(events[:i+1])
