@@ -222,10 +222,15 @@ func TestDeadLandingUnderAFreeze(t *testing.T) {
 			if c.code == 3 && !strings.Contains(r.Stderr, "frozen, by Ada") {
 				t.Errorf("stderr %q", r.Stderr)
 			}
-			sameRefs(t, "remote", before, gittest.Refs(t, remote))
 			if c.ended {
 				s.leftBehind()
+			} else { // nor does anything else write it
+				s.exits(3, "git-land", "resume")
+				s.exits(3, "git-land", "abort", "--reason", "r")
+				s.exits(7, "git-land", "reconcile")
+				s.exits(3, "git-land", "reconcile", "--fix", "--reason", "r")
 			}
+			sameRefs(t, "remote", before, gittest.Refs(t, remote))
 			other.exits(0, "git-lease", "thaw")
 			r = s.exits(0, "git-land", land...)
 			if !strings.Contains(r.Stderr, c.then) {
