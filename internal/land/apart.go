@@ -73,9 +73,9 @@ func (s *sequence) finish(ctx context.Context) (event.Event, error) {
 		if err != nil {
 			return event.Event{}, err
 		}
-		if landed(fate) {
+		if a, e := s.journal.ended(fate); a != nil {
 			_, err := completeRecord(ctx, s.l, s.want, v, *a)
-			return *fate.Arrived, err
+			return e, err
 		}
 		if !s.announced(v) {
 			return event.Event{}, errGone
@@ -98,6 +98,10 @@ func (s *sequence) advance(ctx context.Context, v ledger.View, a *attempt) (e ev
 	if !in {
 		if v.Base != a.base(v.Branch) {
 			return e, nil, errOvertaken
+		}
+		if _, err := s.l.Repo.Lookup(ctx, string(a.Commit)); errors.Is(err, git.ErrNotFound) {
+			return e, nil, fault.New(fault.Failed, "%s, which operation %s has announced, is not in this clone", a.Commit.Short(), s.journal.Operation).
+				WithHint("%s", s.l.Command("git", "land", "abort", s.journal.Operation.String(), "--reason", "WHY"))
 		}
 		if said, err = s.moveBranch(ctx, v, a); said != nil || err != nil {
 			return e, said, err

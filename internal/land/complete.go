@@ -86,5 +86,9 @@ func hasRecord(ctx context.Context, l *ledger.Ledger, v ledger.View, a attempt) 
 	if err != nil {
 		return false, fmt.Errorf("read the record: %w", err)
 	}
-	return slices.ContainsFunc(note.ParseRecords(blob), func(line note.Line[note.Record]) bool { return line.Raw == a.Record }), nil
+	own := note.ParseRecords([]byte(a.Record))
+	return slices.ContainsFunc(note.ParseRecords(blob), func(line note.Line[note.Record]) bool {
+		// Whoever finished the landing may have written another line for it.
+		return line.Raw == a.Record || line.Err == nil && len(own) == 1 && line.Value.ID == own[0].Value.ID
+	}), nil
 }

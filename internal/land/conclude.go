@@ -27,6 +27,11 @@ type Conclusion struct {
 	Commit object.OID `json:"commit,omitempty"`
 	// Gone means that the branch was rewritten since, and has it no more.
 	Gone bool `json:"gone,omitempty"`
+	// ByOthers means that another landing, or a repair, brought it there.
+	ByOthers bool `json:"by_others,omitempty"`
+	// MayArrive is where the branch would have to stay for a push of the dead
+	// process to move it still, at a remote where nothing else keeps it from it.
+	MayArrive object.OID `json:"may_arrive,omitempty"`
 	// Local says what became of the local branch; Hint is the command that
 	// does by hand what was left undone there.
 	Local string `json:"local,omitempty"`
@@ -36,6 +41,11 @@ type Conclusion struct {
 // String tells it in one sentence.
 func (c Conclusion) String() string {
 	switch {
+	case !c.Landed && c.MayArrive != "":
+		return fmt.Sprintf("operation %s is given up; a push of it that is still on its way could move %s as long as that is at %s, and git land reconcile would name it",
+			c.Operation, c.Branch.Branch(), c.MayArrive.Short())
+	case c.ByOthers:
+		return fmt.Sprintf("operation %s had died, and others have brought %s to %s", c.Operation, c.Commit.Short(), c.Branch.Branch())
 	case !c.Landed:
 		return fmt.Sprintf("operation %s had died before it landed; it can no longer arrive", c.Operation)
 	case c.Gone:
@@ -107,10 +117,11 @@ func concludeOne(ctx context.Context, l *ledger.Ledger, op ulid.ULID, from sessi
 // concludeAt ends one dead landing at the authority to which it was made, which
 // need not be the one that the user lands to now.
 func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, from session.Source, reason string) (Conclusion, error) {
-	if j.Remote != l.Remote {
-		other, err := ledger.Open(l.Repo, ledger.Options{Remote: j.Remote, Now: l.Now, Notice: l.Notice})
+	if j.Remote != l.Remote || j.Address != l.Address() {
+		other, err := ledger.OpenAt(l.Repo, j.Remote, j.Address, ledger.Options{Now: l.Now, Notice: l.Notice})
 		if err != nil {
-			return Conclusion{}, fmt.Errorf("operation %s was landing to %s and did not end: %w", j.Operation, j.Remote, err)
+			return Conclusion{}, fault.New(fault.Usage, "operation %s was landing to %s and did not end: %w", j.Operation, j.Remote, err).
+				WithHint("git remote add NAME URL   (of that repository; or, to forget the operation: %s)", fault.Command("rm", l.Dir.Journal().Path(j.Operation)))
 		}
 		l = other
 	}
@@ -122,7 +133,10 @@ func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, from session.S
 	if err != nil || !c.Landed || c.Gone || j.GitDir != placeOf(l.Repo) {
 		return c, err
 	}
-	return c, followDead(ctx, l, j, &c, *a, base)
+	if err := followDead(ctx, l, j, &c, *a, base); err != nil { // which must not be in the way for ever
+		c.Local, c.Hint = err.Error(), rebaseCommand(l, j.Branch)
+	}
+	return c, nil
 }
 
 // followDead brings the local side along after a landing that a dead process of
@@ -143,7 +157,7 @@ func followDead(ctx context.Context, l *ledger.Ledger, j journal, done *Conclusi
 }
 
 // conclude ends one dead landing. After it returns no error nothing of the
-// operation can still arrive. It returns the attempt that landed, if one did,
+// operation can still arrive, unless the conclusion says so. It returns the attempt that landed, if one did,
 // and where the branch is.
 func (s *sequence) conclude(ctx context.Context, reason string) (Conclusion, *attempt, object.OID, error) {
 	j := s.journal
@@ -153,20 +167,44 @@ func (s *sequence) conclude(ctx context.Context, reason string) (Conclusion, *at
 			return c, nil, "", err
 		}
 	}
-	a, err := s.outrun(ctx, reason)
-	if err != nil || a == nil {
+	a, byOthers, err := s.outrun(ctx, reason)
+	if err != nil {
+		return c, nil, "", err
+	}
+	if a == nil {
+		c.MayArrive, err = s.mayArrive(ctx)
 		return c, nil, "", err
 	}
 	v, err := s.l.Fetch(ctx, s.want)
 	if err != nil {
 		return c, nil, "", err
 	}
-	if v, err = completeRecord(ctx, s.l, s.want, v, *a); err != nil {
-		return c, nil, "", err
+	if c.ByOthers = byOthers; !byOthers {
+		if v, err = completeRecord(ctx, s.l, s.want, v, *a); err != nil {
+			return c, nil, "", err
+		}
 	}
 	in, err := isIn(ctx, s.l, a.Commit, v.Base)
 	c.Landed, c.Commit, c.Gone = true, a.Commit, !in
 	return c, a, v.Base, err
+}
+
+// mayArrive is where the branch is, if a push of the landing could still move it
+// from there: where refs move apart, and the intent had arrived.
+func (s *sequence) mayArrive(ctx context.Context) (object.OID, error) {
+	n := len(s.journal.Attempts)
+	if n == 0 || !s.journal.Attempts[n-1].Apart {
+		return "", nil
+	}
+	v, err := s.l.Fetch(ctx, s.want)
+	if err != nil {
+		return "", err
+	}
+	fate, err := s.l.Trace(ctx, v, s.journal.attempts())
+	if err != nil || fate.Arrived == nil || v.Base != s.journal.Attempts[n-1].base(v.Branch) {
+		return "", err
+	}
+	return v.Base, nil
 }
 
 // resume finishes a landing that was announced, as long as it can be.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/oklog/ulid/v2"
 
@@ -26,6 +27,7 @@ type journal struct {
 	Landing   ulid.ULID  `json:"landing"`
 	GitDir    string     `json:"git_dir"` // of the worktree that lands, from the common one: clones are moved
 	Remote    string     `json:"remote"`
+	Address   string     `json:"address"` // of the remote, as ledger.Address
 	Lease     string     `json:"lease"`
 	Branch    object.Ref `json:"branch"`
 	Unit      string     `json:"unit"`
@@ -100,16 +102,20 @@ func (j journal) attempts() []ledger.Attempt {
 	return list
 }
 
-// byEvent is the attempt that put the event on the chain, or tried to.
-func (j journal) byEvent(oid object.OID) (attempt, bool) {
-	for _, a := range j.Attempts {
-		for _, e := range a.Events {
-			if e == oid {
-				return a, true
+// ended is the attempt that has landed, and the event that says so: one of ours,
+// or one that somebody else wrote for this very landing when they finished it.
+func (j journal) ended(f ledger.Fate) (*attempt, event.Event) {
+	for _, e := range slices.Backward(f.Others) {
+		if e.Kind != event.Land && e.Kind != event.Repair || e.By.Land == nil || e.By.Land.ID != j.Landing {
+			continue
+		}
+		for i, a := range j.Attempts {
+			if a.Commit == e.By.Land.Commit {
+				return &j.Attempts[i], e
 			}
 		}
 	}
-	return attempt{}, false
+	return nil, event.Event{}
 }
 
 // change is what landed, for bringing the local side along.
@@ -186,6 +192,3 @@ func ListUnfinished(dir session.Dir) ([]Unfinished, error) {
 	}
 	return list, nil
 }
-
-// landed reports whether a fate is that of an arrived landing.
-func landed(f ledger.Fate) bool { return f.Arrived != nil && f.Arrived.Kind == event.Land }

@@ -92,7 +92,7 @@ func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
 	} else if !errors.Is(err, session.ErrNoToken) {
 		return nil, err
 	}
-	m.journal = journal{Format: journalFormat, Operation: l.NewID(), Landing: l.NewID(), GitDir: placeOf(l.Repo), Remote: l.Remote}
+	m.journal = journal{Format: journalFormat, Operation: l.NewID(), Landing: l.NewID(), GitDir: placeOf(l.Repo), Remote: l.Remote, Address: l.Address()}
 	var err error
 	if m.witness, err = l.Dir.Witness(m.journal.Operation); r.DryRun {
 		err = nil // it is for temporary files alone
@@ -328,6 +328,10 @@ func (m *motion) enter(ctx context.Context, v ledger.View) (again bool, err erro
 	hold := v.Hold()
 	switch {
 	case hold != nil && m.holds(v):
+		if !hold.Intent.IsZero() && hold.Intent != m.journal.Landing {
+			return false, fault.New(fault.Held, "landing %s was announced under the lease %s and has not ended", hold.Intent, v.Name).
+				WithHint("%s   (then run git land again)", m.l.Command("git", "land", "resume", hold.Operation.String()))
+		}
 		return false, nil
 	case !m.root.IsZero():
 		return false, m.lost(ctx, v)

@@ -19,28 +19,28 @@ import (
 // had acquired, it ends the hold; from a free chain, and under the lease that the
 // session brought, it appends a void. Where the branch moved and the chain did
 // not, because the server died between the two or the lease was taken off the
-// landing there, it appends the landing's event instead.
-func (s *sequence) outrun(ctx context.Context, reason string) (*attempt, error) {
+// landing there, it appends the landing's event instead, after the record.
+// byOthers means that another landing, or a repair, accounts for the commit.
+func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt, byOthers bool, err error) {
 	l, j := s.l, *s.journal
 	if reason == "" {
 		reason = "operation " + j.Operation.String() + " ended before it landed"
 	}
-	var arrived *attempt
-	_, err := l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
-		arrived = nil
+	_, err = l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
+		arrived, byOthers = nil, false
 		fate, err := l.Trace(ctx, v, j.attempts())
 		if err != nil {
 			return err
 		}
-		if landed(fate) {
-			if a, ok := j.byEvent(fate.Arrived.OID); ok {
-				arrived = &a
-			}
+		if arrived, _ = j.ended(fate); arrived != nil {
 			return errSettled
 		}
 		act := event.Event{Kind: event.Void, By: event.By{Operation: j.Operation, Reason: reason}}
 		hold, own, brought := v.Hold(), lease.Owns(s.root, v.Tip), lease.Owns(s.brought, v.Tip)
-		half, err := halfLanded(ctx, l, v, j, fate)
+		half, others, err := onBranch(ctx, l, v, j, fate)
+		if byOthers = others; others {
+			arrived, half = half, nil
+		}
 		if err == nil && half != nil {
 			act, err = relanding(ctx, l, v, *half)
 		}
@@ -52,17 +52,24 @@ func (s *sequence) outrun(ctx context.Context, reason string) (*attempt, error) 
 			return err
 		case half != nil && v.Phase() == event.Frozen:
 			return frozenHalf(ctx, l, v, *half)
-		case half != nil && hold != nil && hold.Operation != act.By.Operation:
+		case half != nil && hold != nil && !own && !brought:
 			return fault.New(fault.Held, "%s of operation %s is on %s, but its event is not on the chain, and the lease %s is held by %s",
 				half.Commit.Short(), j.Operation, v.Branch.Branch(), v.Name, lease.Describe(*hold, l.Now())).
-				WithHint("run git land again when the lease is free: it adds the event first")
+				WithHint("git land resume %s   (in the session that holds it, or when it is free)", j.Operation)
 		case half != nil:
+			// The event says that it is done, so it comes last.
+			if v, err = completeRecord(ctx, l, s.want, v, *half); err != nil {
+				return err
+			}
 			arrived = half
 		case v.Phase() == event.Frozen:
 			return errSettled // no push ever named a frozen tip, so none can arrive on it
 		case own:
 			act.Kind = event.Abort
 		case brought && (fate.Pending || s.announced(v)):
+		case hold != nil && hold.Intent == j.Landing:
+			return fault.New(fault.Held, "landing %s is announced, and the lease %s is held by %s", j.Landing, v.Name, lease.Describe(*hold, l.Now())).
+				WithHint("run git land resume in the session that holds it, or: %s --acquire   (then git land resume %s)", lease.BreakCommand(l, v), j.Operation)
 		case fate.Pending && hold != nil:
 			return fault.New(fault.Held, "the push of operation %s may still arrive, and the lease %s is held by %s",
 				j.Operation, v.Name, lease.Describe(*hold, l.Now())).
@@ -83,7 +90,7 @@ func (s *sequence) outrun(ctx context.Context, reason string) (*attempt, error) 
 	if errors.Is(err, errSettled) {
 		err = nil
 	}
-	return arrived, err
+	return arrived, byOthers, err
 }
 
 // frozenHalf is the refusal to mend, under a freeze, what a server left half
@@ -98,12 +105,13 @@ func frozenHalf(ctx context.Context, l *ledger.Ledger, v ledger.View, a attempt)
 	return err
 }
 
-// halfLanded is an attempt whose commit is on the branch although the chain has
-// no event for it: the server died between the two refs. Others may have landed
-// on top of it since.
-func halfLanded(ctx context.Context, l *ledger.Ledger, v ledger.View, j journal, fate ledger.Fate) (*attempt, error) {
-	if landed(fate) {
-		return nil, nil
+// onBranch is an attempt whose commit is on the branch although the chain has no
+// event of the landing: the server died between the two refs. Others may have
+// landed on top of it since. byOthers means that an event of somebody else
+// accounts for it: who had the same commits, or has repaired.
+func onBranch(ctx context.Context, l *ledger.Ledger, v ledger.View, j journal, fate ledger.Fate) (a *attempt, byOthers bool, err error) {
+	if a, _ := j.ended(fate); a != nil {
+		return nil, false, nil
 	}
 	for i, a := range slices.Backward(j.Attempts) {
 		if v.Base == a.base(v.Branch) {
@@ -111,30 +119,26 @@ func halfLanded(ctx context.Context, l *ledger.Ledger, v ledger.View, j journal,
 		}
 		in, err := isIn(ctx, l, a.Commit, v.Base)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if !in {
 			continue
 		}
 		others, err := broughtBy(ctx, l, v.Branch, a.Commit, fate.Others)
-		if err != nil {
-			return nil, err
-		}
-		if !others {
-			return &j.Attempts[i], nil
-		}
+		return &j.Attempts[i], others, err
 	}
-	return nil, nil
+	return nil, false, nil
 }
 
-// broughtBy reports whether one of the events is of a landing that brought the
-// commit to the branch: of somebody else, who had the same commits.
+// broughtBy reports whether one of the events accounts for the commit's being on
+// the branch.
 func broughtBy(ctx context.Context, l *ledger.Ledger, branch object.Ref, commit object.OID, events []event.Event) (bool, error) {
 	for _, e := range events {
-		if e.Kind != event.Land || e.By.Land.Branch != branch {
+		land := e.By.Land
+		if land == nil || land.Branch != branch || e.Kind != event.Land && e.Kind != event.Repair {
 			continue
 		}
-		in, err := isIn(ctx, l, commit, e.By.Land.Commit)
+		in, err := isIn(ctx, l, commit, land.Commit)
 		if errors.Is(err, git.ErrNotFound) {
 			continue // its landing is not on the branch any more
 		}
@@ -142,7 +146,7 @@ func broughtBy(ctx context.Context, l *ledger.Ledger, branch object.Ref, commit 
 			return false, err
 		}
 		if in {
-			before, err := isIn(ctx, l, commit, e.By.Land.Base)
+			before, err := isIn(ctx, l, commit, land.Base)
 			return !before, err
 		}
 	}

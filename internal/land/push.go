@@ -99,11 +99,11 @@ func (m *motion) halfway(ctx context.Context, v ledger.View) (done bool, err err
 	if err != nil {
 		return false, m.open(err)
 	}
-	half, err := halfLanded(ctx, m.l, v, m.journal, fate)
+	half, byOthers, err := onBranch(ctx, m.l, v, m.journal, fate)
 	if err != nil {
 		return false, m.open(err)
 	}
-	i := slices.IndexFunc(m.tried, func(b built) bool { return half != nil && b.commit == half.Commit })
+	i := slices.IndexFunc(m.tried, func(b built) bool { return half != nil && !byOthers && b.commit == half.Commit })
 	if i < 0 {
 		return false, nil
 	}
@@ -286,11 +286,16 @@ func (m *motion) reread(ctx context.Context) (ledger.View, ledger.Fate, error) {
 	return v, fate, err
 }
 
+func (m *motion) hasEnded(f ledger.Fate) bool {
+	a, _ := m.journal.ended(f)
+	return a != nil
+}
+
 // judgeFate acts on a push that was overtaken, or that arrived although its
 // answer did not.
 func (m *motion) judgeFate(ctx context.Context, b built, v ledger.View, fate ledger.Fate) (done bool, err error) {
 	switch {
-	case landed(fate):
+	case m.hasEnded(fate):
 		m.pushed()
 		return true, complete(ctx, m.l, m.want, v, b.attempt)
 	case fate.Arrived != nil && fate.Arrived.Kind == event.Intent && m.sequence().announced(v):
@@ -343,7 +348,7 @@ func (m *motion) interrupted(ctx context.Context, b built) (done bool, err error
 	if err != nil {
 		return false, m.open(err)
 	}
-	if landed(fate) {
+	if m.hasEnded(fate) {
 		return m.judgeFate(ctx, b, v, fate)
 	}
 	if done, err := m.withdraw(ctx, cause); done || isOpen(err) {
@@ -360,10 +365,13 @@ func isOpen(err error) bool {
 // withdraw makes sure that a push which has not arrived never will, by moving
 // the chain past the tip that it named, and says that it did not land.
 func (m *motion) withdraw(ctx context.Context, said error) (done bool, err error) {
-	arrived, err := m.sequence().outrun(ctx, "")
+	arrived, byOthers, err := m.sequence().outrun(ctx, "")
 	switch {
 	case err != nil:
 		return false, m.open(err)
+	case byOthers:
+		m.root, m.journal.Token = session.Root{}, ""
+		return false, nil // the next plan finds it there
 	case arrived != nil:
 		v, err := m.l.Fetch(ctx, m.want)
 		if err != nil {

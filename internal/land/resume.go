@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,15 +149,19 @@ func endForeign(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.UL
 		if err := j.announce(*trace.intent); err != nil {
 			return nil, err
 		}
+		s.want.Branch = j.Branch
 	case trace.landed != nil:
 		land := trace.landed.By.Land
 		return &Conclusion{Operation: op, Remote: l.Remote, Lease: v.Name, Branch: land.Branch, Unit: land.Unit, Landed: true, Commit: land.Commit}, nil
 	}
 	c, _, _, err := s.conclude(ctx, reason)
-	if err == nil && !c.Landed && reason != "" {
+	if err == nil && !c.Landed && reason != "" && !trace.settled {
 		err = s.giveUp(ctx, reason)
 	}
-	return &c, err
+	if err != nil {
+		return nil, err // nothing is known yet
+	}
+	return &c, nil
 }
 
 // announce fills a journal from the intent of a landing. Anybody may have pushed
@@ -180,15 +185,22 @@ func (j *journal) announce(intent event.Event) error {
 // A footprint is what a chain has of an operation.
 type footprint struct {
 	known  bool
-	intent *event.Event // of its newest landing that was announced and has not ended
+	intent *event.Event // of its newest landing that was announced, first of those that have not ended
 	landed *event.Event // its newest landing
+
+	settled bool // a repair says that the announced one is not to come
 }
 
 func traceOf(ctx context.Context, l *ledger.Ledger, v ledger.View, op ulid.ULID) (footprint, error) {
 	var f footprint
+	var past *event.Event // an intent that has ended
 	ended := map[ulid.ULID]bool{}
+	settled := map[object.OID]bool{}
 	err := lease.Walk(ctx, l, v, func(e event.Event) bool {
 		f.known = f.known || e.By.Operation == op || e.By.Target == op
+		if e.By.Finding != nil {
+			settled[e.By.Finding.Object] = true
+		}
 		switch {
 		case e.By.Land == nil:
 		case e.Kind != event.Intent:
@@ -196,24 +208,43 @@ func traceOf(ctx context.Context, l *ledger.Ledger, v ledger.View, op ulid.ULID)
 			if f.landed == nil && e.By.Operation == op && e.Kind == event.Land {
 				f.landed = &e
 			}
-		case f.intent == nil && e.By.Operation == op && !ended[e.By.Land.ID]:
+		case e.By.Operation != op:
+		case !ended[e.By.Land.ID] && !settled[e.OID]:
 			f.intent = &e
+		case past == nil:
+			past = &e
 		}
 		taken := e.Kind == event.Acquire && e.By.Operation == op // nothing of it is before that
 		return f.intent == nil && !taken
 	})
+	f.intent = cmp.Or(f.intent, past)
+	f.settled = f.intent != nil && settled[f.intent.OID]
 	return f, err
 }
 
+// intentWithoutLand is the code under which reconcile finds an announced landing
+// of which the chain never says how it ended (docs/format.md).
+const intentWithoutLand = "intent-without-land"
+
 // giveUp puts on the record that an operation which left nothing behind is given
-// up, where this session holds the lease that it had.
+// up: where this session holds the lease that it had, or it is free. A landing
+// that had been announced is settled by that, as by reconcile.
 func (s *sequence) giveUp(ctx context.Context, reason string) error {
+	act := event.Event{Kind: event.Void, By: event.By{
+		Reason: event.CleanText(fmt.Sprintf("operation %s given up: %s", s.journal.Operation, reason), event.MaxText)}}
+	if len(s.journal.Attempts) > 0 {
+		act.Kind, act.By.Finding = event.Repair, &event.Finding{Code: intentWithoutLand, Object: s.journal.Attempts[0].Events[0]}
+	}
 	_, err := s.l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
-		if !s.own(v) {
+		switch {
+		case s.own(v):
+			act.By.Operation = v.Hold().Operation
+		case act.Kind == event.Repair && v.Tip != nil && v.Phase() == event.Free:
+			act.By.Operation = s.l.NewID()
+		default:
 			return errSettled
 		}
-		_, err := d.Add(event.Event{Kind: event.Void, By: event.By{Operation: v.Hold().Operation,
-			Reason: event.CleanText(fmt.Sprintf("operation %s given up: %s", s.journal.Operation, reason), event.MaxText)}})
+		_, err := d.Add(act)
 		return err
 	})
 	if errors.Is(err, errSettled) {

@@ -37,7 +37,7 @@ func Release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.
 			released.Operation = v.Hold().Operation
 			if intent := v.Hold().Intent; !intent.IsZero() {
 				return fault.New(fault.Held, "landing %s was announced under the lease %s and has not ended", intent, v.Name).
-					WithHint("git land resume   (or, to give it up: git land abort --reason WHY; then release again)")
+					WithHint("git land resume %[1]s   (or, to give it up: git land abort %[1]s --reason WHY; then release again)", released.Operation)
 			}
 			_, err := d.Add(event.Event{Kind: event.Release, By: event.By{
 				Operation: released.Operation, Secret: SecretOf(root, v.Tip)}})

@@ -130,6 +130,33 @@ func (l *Ledger) Command(words ...string) string {
 	return fault.Command(words...)
 }
 
+// Address identifies the authority's address, without showing it; empty where
+// this repository is the authority.
+func (l *Ledger) Address() string {
+	if l.IsLocal() {
+		return ""
+	}
+	return l.urlKey()
+}
+
+// OpenAt opens the remote that has the address now: name, if that still has it,
+// else any other. Remotes are renamed, and their names given to others. The error
+// is that of Open, or of class Usage where no remote has the address.
+func OpenAt(repo *git.Repo, name, address string, opts Options) (*Ledger, error) {
+	opts.Remote = name
+	l, err := Open(repo, opts)
+	if address == "" || err == nil && l.Address() == address {
+		return l, err
+	}
+	for _, other := range repo.Config.Remotes() {
+		opts.Remote = other
+		if l, err := Open(repo, opts); err == nil && l.Address() == address {
+			return l, nil
+		}
+	}
+	return nil, fault.New(fault.Usage, "no remote has the address that %s had", name)
+}
+
 // urlKey identifies the authority's address in files of ours, without showing
 // it: a URL can contain a password.
 func (l *Ledger) urlKey() string {

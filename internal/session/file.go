@@ -10,8 +10,9 @@ import (
 	"syscall"
 )
 
-// maxFile bounds every file, when written as when read.
-const maxFile = 1 << 20
+// maxFile bounds every file, when written as when read. A landing's journal has
+// a line for each path that was staged.
+const maxFile = 64 << 20
 
 // writeFile replaces path by data: one write, one sync of the file, one of the
 // directory. After a crash the old file or the new one is there, and after a
