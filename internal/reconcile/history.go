@@ -3,6 +3,7 @@ package reconcile
 import (
 	"container/heap"
 	"context"
+	"slices"
 
 	"gitland/internal/git"
 	"gitland/internal/object"
@@ -11,11 +12,13 @@ import (
 // A history is the part of the commits that is looked at, as a graph whose nodes
 // are in topological order, children before parents.
 type history struct {
-	nodes  []node
-	index  map[object.OID]int32
-	scope  int // how many nodes are of the branch
-	walk   int32
-	marked []mark
+	nodes []node
+	index map[object.OID]int32
+	scope int // how many nodes are of the branch
+	// touched: the branch stands on start. All on the way to it are in the graph.
+	touched bool
+	walk    int32
+	marked  []mark
 }
 
 type node struct {
@@ -33,8 +36,8 @@ type mark struct {
 }
 
 // readHistory reads what is reachable from the branch or from a claimed commit,
-// and not from one of excluded.
-func readHistory(ctx context.Context, repo *git.Repo, base object.OID, claimed, excluded []object.OID, tell func(done, all int)) (*history, error) {
+// and not from one of excluded, among which is start.
+func readHistory(ctx context.Context, repo *git.Repo, base, start object.OID, claimed, excluded []object.OID, tell func(done, all int)) (*history, error) {
 	h := &history{index: map[object.OID]int32{}}
 	var parents [][]object.OID
 	tips := claimed
@@ -70,6 +73,7 @@ func readHistory(ctx context.Context, repo *git.Repo, base object.OID, claimed, 
 	for i := range h.nodes { // children come before their parents
 		if n := &h.nodes[i]; n.branch {
 			h.scope++
+			h.touched = h.touched || start != "" && slices.Contains(parents[i], start)
 			for _, p := range n.parents {
 				h.nodes[p].branch = true
 			}

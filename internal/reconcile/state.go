@@ -233,7 +233,7 @@ func (s *state) readHistory() error {
 		}
 	}
 	var err error
-	if s.history, err = readHistory(s.ctx, s.l.Repo, s.view.Base, claimed, excluded, s.progress("commits")); err != nil {
+	if s.history, err = readHistory(s.ctx, s.l.Repo, s.view.Base, start, claimed, excluded, s.progress("commits")); err != nil {
 		return err
 	}
 	var outside []object.OID
@@ -251,9 +251,11 @@ func (s *state) readHistory() error {
 	if err != nil || start == "" || s.view.Base == start {
 		return err
 	}
-	here, err := s.has(start)
-	if err == nil && here && s.view.Base != "" {
-		here, err = s.l.Repo.IsAncestor(s.ctx, start, s.view.Base)
+	here := s.history.touched
+	if s.r.Since != "" { // which may have all that stands on it
+		if here, err = s.has(start); err == nil && here && s.view.Base != "" {
+			here, err = s.l.Repo.IsAncestor(s.ctx, start, s.view.Base)
+		}
 	}
 	s.tipGone = err == nil && !here && !s.shallow
 	s.cut = s.cut || s.shallow && !here
