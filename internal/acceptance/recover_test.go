@@ -343,6 +343,24 @@ func TestRecoverOfOrphanedChild(t *testing.T) {
 	}
 }
 
+// Some programs close what they inherited. The command itself counts all the same.
+func TestRecoverOfCommandThatClosedItsWitness(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	// Descriptors above 9 are not every shell's to close.
+	const closing = `i=0; while [ $i -lt 64 ]; do i=$((i+1)); [ $i -lt 3 ] || eval "exec $i>&-" 2>/dev/null; done; `
+	if r := s.try("bash", "-c", closing+"true"); r.Code != 0 {
+		t.Skipf("this shell closes no descriptors: %s", r.Stderr)
+	}
+	w := s.starts(s.cmd("git-lease", "run", "--", "bash", "-c", closing+waits))
+	until(t, "the command is recorded", func() bool { return strings.Contains(read(t, s.witness(w.op)+".json"), `"command":`) })
+	w.killed()
+	s.refuses("alive", "its command, process "+strconv.Itoa(w.pid)+", is running")
+	w.stdin.Close()
+	until(t, "the command has ended", func() bool { return syscall.Kill(w.pid, 0) != nil })
+	s.recovers("its witness is free")
+}
+
 // A process that is stopped can go on at any time.
 func TestRecoverOfSuspendedProcess(t *testing.T) {
 	t.Parallel()
@@ -552,7 +570,7 @@ func TestRecoverOfContainer(t *testing.T) {
 	s.refuses("unknown", "it ran in another PID namespace, such as a container's")
 	s.exits(0, "git-lease", "break", "--operation", w.op, "--reason", "the container is gone")
 
-	w = s.dead()
+	s.dead()
 	r := gittest.Run(t, inside("git-lease", "recover", "--json"))
 	if v := decode[verdict](t, r); r.Code != 3 || v.Error.Verdict != "unknown" || !strings.Contains(v.Error.Comparison, "another PID namespace") {
 		t.Errorf("from within a container: exit %d, %+v", r.Code, v.Error)

@@ -45,6 +45,8 @@ type Request struct {
 	// Inherit are files that the command and its children keep open, such as
 	// a witness. They get descriptors that neither they nor scripts use.
 	Inherit []*os.File
+	// Started is told the PID of the command once it runs; may be nil.
+	Started func(pid int)
 }
 
 // A Result says how a command ended.
@@ -90,6 +92,9 @@ func Run(ctx context.Context, req Request) (Result, error) {
 	signals.catchUp(cmd.Process)
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
+	if req.Started != nil {
+		req.Started(cmd.Process.Pid)
+	}
 	err := signals.forward(ctx, cmd.Process, exited)
 
 	result := Result{Code: cmd.ProcessState.ExitCode(), Duration: time.Since(start)}

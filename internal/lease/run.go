@@ -68,6 +68,7 @@ func Run(ctx context.Context, l *ledger.Ledger, r Running) (code int, err error)
 	}
 	if !r.Close { // an orphan of ours works on under the lease
 		req.Inherit = []*os.File{witness.File()}
+		req.Started = func(pid int) { tidy(l, witness.Runs(pid)) }
 	}
 	result, err := child.Run(context.WithoutCancel(ctx), req)
 	return result.Code, err

@@ -65,6 +65,10 @@ type Record struct {
 	PID   int    `json:"pid"`
 	Start string `json:"start,omitempty"`
 	Tied  bool   `json:"tied,omitempty"`
+	// Command is the user's command, where there is one: some programs close
+	// what they inherited, sudo for one.
+	Command      int    `json:"command,omitempty"`
+	CommandStart string `json:"command_start,omitempty"`
 }
 
 const recordFormat = 1
@@ -131,6 +135,7 @@ type Evidence struct {
 	Holders []Holder // of a locked witness; empty where they cannot be seen
 	Here    Place    // where the evidence was taken
 	Seen    Sighting // of the process with the record's PID
+	Command Sighting // of that with the PID of its Command
 }
 
 // Judge weighs evidence. It frees nobody by doubt: whatever cannot be compared
@@ -176,28 +181,43 @@ func (e Evidence) rebooted() Judgement {
 
 // process weighs a record of this machine, boot and PID namespace.
 func (e Evidence) process() Judgement {
-	r, place := e.Record, "; same machine, boot, PID namespace and clone"
+	r := e.Record
 	name := fmt.Sprintf("its process %d", r.PID)
 	if r.Tied {
 		name = fmt.Sprintf("process %d, to which it is tied,", r.PID)
 	}
-	ended := "has ended"
-	switch {
-	case e.Seen.Absent:
-	case e.Seen.Start == "" || r.Start == "":
-		return unknown("%s cannot be told from another one with that PID", name)
-	case r.same(r.Start, "start", e.Seen.Start):
-		return Judgement{Alive, name + " is running"}
-	default:
-		ended = "has ended, and another one has its PID, by its start time"
+	ended, done := r.ended(name, r.Start, e.Seen)
+	if !done {
+		return ended
 	}
+	if r.Command != 0 {
+		command, done := r.ended(fmt.Sprintf("its command, process %d,", r.Command), r.CommandStart, e.Command)
+		if !done {
+			return command
+		}
+	}
+	const place = "; same machine, boot, PID namespace and clone"
 	switch {
 	case r.Tied:
-		return Judgement{Gone, name + " " + ended + place}
+		return Judgement{Gone, ended.Why + place}
 	case !e.Here.Local:
-		return unknown("%s %s, but the lock of its witness proves nothing on a file system that other machines may have, too", name, ended)
+		return unknown("%s, but the lock of its witness proves nothing on a file system that other machines may have, too", ended.Why)
 	}
-	return Judgement{Gone, "its witness is free, and " + name + " " + ended + place}
+	return Judgement{Gone, "its witness is free, and " + ended.Why + place}
+}
+
+// ended reports whether a process that was recorded has ended. Where it has not,
+// or that cannot be told, the judgement is made.
+func (r Record) ended(name, start string, seen Sighting) (Judgement, bool) {
+	switch {
+	case seen.Absent:
+		return Judgement{Gone, name + " has ended"}, true
+	case seen.Start == "" || start == "":
+		return unknown("%s cannot be told from another one with that PID", name), false
+	case r.same(start, "start", seen.Start):
+		return Judgement{Alive, name + " is running"}, false
+	}
+	return Judgement{Gone, name + " has ended, and another one has its PID, by its start time"}, true
 }
 
 func (e Evidence) lockedBy() string {

@@ -61,6 +61,16 @@ func TestJudge(t *testing.T) {
 		{"no record", func(e *Evidence) { e.Record, e.Witness = nil, NoWitness }, Unknown, "no record of it"},
 		{"no record beside the witness", func(e *Evidence) { e.Record = nil }, Unknown, "no record of where it ran"},
 		{"newer record", func(e *Evidence) { e.Record.Format++ }, Unknown, "has format 2"},
+		{"command that closed its witness", func(e *Evidence) {
+			e.Record.Command, e.Record.CommandStart = 43, e.Record.digest("start", began)
+			e.Command = Sighting{Start: began}
+		}, Alive, "its command, process 43, is running"},
+		{"command ended", func(e *Evidence) { e.Record.Command, e.Command = 43, Sighting{Absent: true} }, Gone, "its process 42 has ended; same"},
+		{"PID of the command reused", func(e *Evidence) {
+			e.Record.Command, e.Record.CommandStart = 43, e.Record.digest("start", began)
+			e.Command = Sighting{Start: "4712"}
+		}, Gone, "its process 42 has ended; same"},
+		{"command hidden", func(e *Evidence) { e.Record.Command = 43 }, Unknown, "its command, process 43, cannot be told"},
 		{"tied, and its process ended", tied, Gone, "process 42, to which it is tied, has ended; same machine"},
 		{"tied, on a shared file system", func(e *Evidence) { tied(e); e.Here.Local = false }, Gone, "has ended"},
 		{"tied, and its process runs", func(e *Evidence) { tied(e); e.Seen = Sighting{Start: began} }, Alive, "process 42, to which it is tied, is running"},

@@ -50,13 +50,27 @@ func (d Dir) Begin(op ulid.ULID, work Work) (*Witness, error) {
 	return w, nil
 }
 
+// Runs adds to the record of a begun operation that it runs a command.
+func (w *Witness) Runs(pid int) error {
+	var r Record
+	if err := readJSON(w.dir.record(w.op), &r); err != nil {
+		return err
+	}
+	seen := look(pid)
+	if seen.Absent { // it was a short one
+		return nil
+	}
+	r.Command, r.CommandStart = pid, r.digest("start", seen.Start)
+	return writeJSON(w.dir.record(w.op), r)
+}
+
 // CanTie says why an operation cannot be tied to the process with a PID. The
 // error is ErrNoProcess when there is none.
 func CanTie(pid int) error {
 	switch seen := look(pid); {
 	case seen.Absent:
 		return fmt.Errorf("process %d: %w", pid, ErrNoProcess)
-	case seen.Start == "":
+	case seen.Start == "" || namespace() == "": // /proc may be that of others
 		return fmt.Errorf("process %d: when it was started cannot be read, so it could not be told from a later one", pid)
 	}
 	return nil
@@ -85,6 +99,9 @@ func (d Dir) Evidence(op ulid.ULID) (Evidence, error) {
 	// Before the witness: who is seen to have ended has let go of it.
 	if e.Record != nil {
 		e.Seen = look(r.PID)
+	}
+	if r.Command != 0 {
+		e.Command = look(r.Command)
 	}
 	switch alive, err := d.Alive(op); {
 	case errors.Is(err, ErrNoWitness):

@@ -58,8 +58,15 @@ func (w *Witness) Remove() error {
 		return errors.Join(err, w.Close())
 	}
 	defer guard.Close()
-	// The record last: Sweep finds by it what a crash has left.
-	return errors.Join(removeFile(w.dir.witness(w.op)), removeFile(w.dir.record(w.op)), w.Close())
+	err = removeFile(w.dir.witness(w.op))
+	entries, _ := os.ReadDir(w.dir.Path("witness"))
+	for _, e := range entries { // what a crash in the middle of writing the record has left
+		if strings.HasPrefix(e.Name(), w.op.String()+".json.") {
+			err = errors.Join(err, removeFile(w.dir.Path("witness", e.Name())))
+		}
+	}
+	// The record last: Sweep finds by it what a crash has left here.
+	return errors.Join(err, removeFile(w.dir.record(w.op)), w.Close())
 }
 
 // SweepDead removes what is left of operations that died before they had a
