@@ -180,8 +180,10 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 	}
 	b.moves = []git.Move{
 		{Ref: p.view.Branch, New: b.commit, Old: git.Was(p.view.Base)},
-		{Ref: records, New: notes.Tip, Old: git.Was(p.view.Records)},
+		// A server that dies inside the transaction of a first landing must not
+		// leave records without a chain, which is what a deleted chain looks like.
 		d.Move(),
+		{Ref: records, New: notes.Tip, Old: git.Was(p.view.Records)},
 	}
 	b.attempt = attempt{Attempt: d.Attempt(), Commit: b.commit, Tree: p.tree, Moves: saveMoves(b.moves), Record: line}
 	b.objects = slices.Concat(series.objects, d.Objects(), notes.Objects)
