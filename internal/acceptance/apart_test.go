@@ -146,6 +146,7 @@ func TestTakenOverWithoutAtomic(t *testing.T) {
 				landed = 2
 			}
 			agree(t, other, remote, landed)
+			other.reconciles(0)
 		})
 	}
 }

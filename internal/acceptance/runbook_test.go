@@ -339,7 +339,7 @@ func TestRunbook(t *testing.T) {
 		}
 		for _, stop := range []struct{ block, ref, event, then string }{
 			{"died-elsewhere", "refs/heads/main", "", "land release"},
-			{"died-elsewhere-before", "refs/lease/main", "intent", "release repair"},
+			{"died-elsewhere-before", "refs/lease/main", "intent", "repair release"},
 		} {
 			t.Run(stop.block, func(t *testing.T) {
 				t.Parallel()
