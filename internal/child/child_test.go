@@ -97,6 +97,21 @@ func TestStreamsDirectoryAndEnvironment(t *testing.T) {
 	}
 }
 
+func TestStarted(t *testing.T) {
+	t.Parallel()
+	var stdout bytes.Buffer
+	var pids []string
+	_, err := child.Run(t.Context(), child.Request{Argv: child.Shell("echo $$"), Stdout: &stdout,
+		Started: func(pid int) { pids = append(pids, strconv.Itoa(pid)) }})
+	if err != nil || len(pids) != 1 || stdout.String() != pids[0]+"\n" {
+		t.Errorf("told of %q, it was %q, %v", pids, stdout.String(), err)
+	}
+	_, err = child.Run(t.Context(), child.Request{Argv: []string{"no-such-command-here"}, Started: func(int) { t.Error("told of nothing") }})
+	if err == nil {
+		t.Error("no error")
+	}
+}
+
 type fullWriter struct{}
 
 func (fullWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }
