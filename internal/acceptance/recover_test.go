@@ -190,6 +190,29 @@ func TestRecoverAtTheSameTime(t *testing.T) {
 	s.nothingRecorded()
 }
 
+// A recover that is killed before it has done its work can be run again, and
+// when it has, it has; nobody takes the one for the dead's own life.
+func TestRecoverKilled(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s, dir := clone(t, remote), t.TempDir()
+	s.dead()
+	for _, c := range []struct{ hook, events string }{{"pre-receive", "adopt acquire"}, {"post-receive", "adopt acquire recover"}} {
+		path := filepath.Join(remote, "hooks", c.hook)
+		gittest.Script(t, path, "#!/bin/sh\nkill -9 $(cat '"+dir+"/pid')\nexit 1\n")
+		s.exits(137, "sh", "-c", `sh -c 'echo $$ >"$0/pid"; exec git-lease recover' "$0"; exit $?`, dir)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if got := kinds(t, remote); got != c.events {
+			t.Errorf("killed in %s: events %q, want %q", c.hook, got, c.events)
+		}
+	}
+	s.exits(3, "git-lease", "recover") // it is free
+	s.exits(0, "git-lease", "run", "--", "true")
+	s.nothingRecorded()
+}
+
 // What a broken operation left goes at the latest when the lease is taken again
 // here.
 func TestRecordOfBrokenOperation(t *testing.T) {

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/oklog/ulid/v2"
@@ -107,8 +108,12 @@ func (r Recovery) prove(l *ledger.Ledger, v ledger.View) (session.Judgement, *se
 		return fault.New(fault.Held, format, args...).WithFacts(facts)
 	}
 	if j.Verdict == session.Alive {
+		see := ""
+		if evidence.Witness == session.Locked && len(evidence.Holders) == 0 {
+			see = fmt.Sprintf("; to see who has its witness: %s", fault.Command("lsof", l.Dir.Path("witness", h.Operation.String())))
+		}
 		return j, nil, refuse("operation %s of %s is alive: %s", h.Operation, h.Holder, j.Why).
-			WithHint("%s   (or, to take it off a live holder: %s)", l.Command("git", "lease", "acquire", v.Name, "--wait"), r.breakCommand(l, v))
+			WithHint("%s   (or, to take it off a live holder: %s%s)", l.Command("git", "lease", "acquire", v.Name, "--wait"), r.breakCommand(l, v), see)
 	}
 	if err := unfinished(l, v, j); err != nil {
 		return j, nil, err

@@ -68,7 +68,11 @@ func Run(ctx context.Context, l *ledger.Ledger, r Running) (code int, err error)
 	}
 	if !r.Close { // an orphan of ours works on under the lease
 		req.Inherit = []*os.File{witness.File()}
-		req.Started = func(pid int) { tidy(l, witness.Runs(pid)) }
+		req.Started = func(pid int) {
+			if err := witness.Runs(pid); err != nil {
+				l.Notice("the command counts as alive by its witness alone: %v", err)
+			}
+		}
 	}
 	result, err := child.Run(context.WithoutCancel(ctx), req)
 	return result.Code, err
