@@ -3,10 +3,13 @@ package acceptance
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"gitland/internal/event"
 	"gitland/internal/gittest"
 )
 
@@ -343,4 +346,87 @@ func TestFreezesAmongLandings(t *testing.T) {
 	if got := gittest.Git(t, remote, "rev-list", "--count", "main"); got != fmt.Sprint(landed+1) {
 		t.Errorf("%s commits, want %d", got, landed+1)
 	}
+}
+
+// Whoever waits for a holder stops when the lease is frozen instead: that is not
+// waited for.
+func TestFrozenWhileWaitedFor(t *testing.T) {
+	t.Parallel()
+	a := newAuthor(t, gittest.Remote(t))
+	op := a.l.NewID()
+	a.tell(telling{acts: []event.Event{a.takes(op)}})
+	acquirer, lander := clone(t, a.remote), clone(t, a.remote)
+	lander.write(map[string]string{"new": "n\n"})
+	results := make(chan gittest.Result)
+	for _, cmd := range []*exec.Cmd{
+		acquirer.cmd("git-lease", "acquire", "--json", "--wait"),
+		lander.cmd("git-land", "--json", "--timeout", "10m", "--force-unverified", "--reason", "r", "-m", "new", "--", "new"),
+	} {
+		waits := &waiting{seen: make(chan struct{})}
+		cmd.Stderr = waits
+		go func() { results <- gittest.Run(t, cmd) }()
+		<-waits.seen
+	}
+	a.tell(telling{acts: []event.Event{
+		{Kind: event.Break, By: event.By{Operation: a.l.NewID(), Target: op, Reason: "gone"}},
+		{Kind: event.Freeze, By: event.By{Operation: a.l.NewID(), Reason: "no more"}}}})
+	for range 2 {
+		r := <-results
+		if r.Code != 3 {
+			t.Errorf("exit %d: %s", r.Code, r.Stdout)
+		}
+		decode[frozen](t, r).check(t, "no more")
+	}
+	lander.leftBehind()
+}
+
+// waiting is the standard error of a process, which tells when it waits.
+type waiting struct {
+	text strings.Builder
+	seen chan struct{} // closed then
+	told bool
+}
+
+func (w *waiting) Write(p []byte) (int, error) {
+	w.text.Write(p)
+	if !w.told && strings.Contains(w.text.String(), "waiting") {
+		w.told = true
+		close(w.seen)
+	}
+	return len(p), nil
+}
+
+// A freeze whose sender is told to stop while the server thinks about it either
+// stands, or cannot arrive any more.
+func TestFreezeInterrupted(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.exits(0, "git-lease", "adopt")
+	signals := t.TempDir()
+	gittest.Script(t, filepath.Join(remote, "hooks", "pre-receive"), fmt.Sprintf(`#!/bin/sh
+cd '%s' || exit 1
+[ -e arrived ] && exit 0
+: >arrived
+i=0
+until [ -e go ] || [ $i -gt 600 ]; do sleep 0.05; i=$((i+1)); done
+`, signals))
+	cmd := s.cmd("git-lease", "freeze", "--reason", "r")
+	var told strings.Builder
+	cmd.Stderr = &told
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, filepath.Join(signals, "arrived"))
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait() // its code is looked at below
+	gittest.Write(t, signals, map[string]string{"go": ""})
+	events := kinds(t, remote)
+	if code := gittest.ExitCode(cmd); code != 143 || events != "adopt void" {
+		t.Errorf("exit %d, and the events are %q: %s", code, events, told.String())
+	}
+	s.write(map[string]string{"new": "n\n"})
+	s.force("--", "new")
 }
