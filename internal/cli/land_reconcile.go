@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -94,9 +95,12 @@ func (c *call) progress() (show func(what string, done, all int), clear func()) 
 	if !c.env.StderrTTY {
 		return nil, func() {}
 	}
+	var mu sync.Mutex
 	var last time.Time
 	shown := false
 	show = func(what string, done, all int) {
+		mu.Lock()
+		defer mu.Unlock()
 		if time.Since(last) < 100*time.Millisecond {
 			return
 		}

@@ -58,8 +58,10 @@ func (r *Repo) Contents(ctx context.Context, ids []object.OID, yield func(i int,
 		return nil
 	}
 	var in bytes.Buffer
+	in.Grow(len(ids) * (len(ids[0]) + 1))
 	for _, id := range ids {
-		in.WriteString(string(id) + "\n")
+		in.WriteString(string(id))
+		in.WriteByte('\n')
 	}
 	return r.stream(ctx, command{stdin: in.Bytes(), args: []string{"cat-file", "--batch", "--buffer"}}, func(out *bufio.Reader) error {
 		for i, id := range ids {
@@ -84,15 +86,16 @@ func readObject(out *bufio.Reader, id object.OID) (object.Object, error) {
 	if err != nil {
 		return o, io.ErrUnexpectedEOF
 	}
-	fields := strings.Fields(line)
-	if len(fields) != 3 { // "<oid> missing"
+	_, what, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+	kind, digits, found := strings.Cut(what, " ")
+	if !found { // "<oid> missing"
 		return o, fmt.Errorf("object %s: %w", id, ErrNotFound)
 	}
-	size, err := strconv.ParseInt(fields[2], 10, 64)
+	size, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
 		return o, fmt.Errorf("cat-file: unexpected answer %q", line)
 	}
-	o.Kind = object.Kind(fields[1])
+	o.Kind = object.Kind(kind)
 	if size > maxObject {
 		if _, err := io.CopyN(io.Discard, out, size+1); err != nil {
 			return o, io.ErrUnexpectedEOF
@@ -118,15 +121,17 @@ type HistoryEntry struct {
 // of excluded, children before their parents, and calls yield for each. Ids of
 // objects that are not here, or are no commits, are passed over.
 func (r *Repo) History(ctx context.Context, tips, excluded []object.OID, yield func(HistoryEntry) error) error {
+	if len(tips) == 0 {
+		return nil
+	}
 	var in bytes.Buffer
+	in.Grow((len(tips) + len(excluded)) * (len(tips[0]) + 2))
 	for _, id := range tips {
-		in.WriteString(string(id) + "\n")
+		in.WriteString(string(id))
+		in.WriteByte('\n')
 	}
 	for _, id := range excluded {
 		in.WriteString("^" + string(id) + "\n")
-	}
-	if len(tips) == 0 {
-		return nil
 	}
 	return r.stream(ctx, command{stdin: in.Bytes(), args: []string{"rev-list", "--topo-order", "--ignore-missing",
 		"--no-commit-header", "--format=%H %T %P", "--stdin"}}, func(out *bufio.Reader) error {

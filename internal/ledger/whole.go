@@ -62,8 +62,9 @@ func (l *Ledger) WholeChain(ctx context.Context, name string, tip object.OID, te
 	if err != nil {
 		return nil, err
 	}
-	var events []event.Event
-	for i, link := range links {
+	events := make([]event.Event, 0, len(links))
+	for i := range links {
+		link := &links[i]
 		if link.err != nil {
 			return nil, &ChainError{ids[i], link.err}
 		}
@@ -104,8 +105,8 @@ func (l *Ledger) WholeRecords(ctx context.Context, tip object.OID, skip func(on 
 	if err != nil {
 		return nil, err
 	}
-	var notes []RecordNote
-	var ids []object.OID
+	notes := make([]RecordNote, 0, len(files))
+	ids := make([]object.OID, 0, len(files))
 	for _, f := range files {
 		on, err := object.ParseOID(strings.ReplaceAll(f.Path, "/", ""))
 		if err != nil || !slices.Contains(notePaths(on), f.Path) || skip != nil && skip(on) {

@@ -67,12 +67,18 @@ func parse[T Record | Verification](blob []byte) []Line[T] {
 	return lines
 }
 
+// canonicalHead is how every line of the current format begins. One that does
+// not end accordingly fails to be parsed, or to be the same when encoded again.
+var canonicalHead = fmt.Sprintf(`{"format":%d,`, Format)
+
 func parseLine[T Record | Verification](raw string) Line[T] {
 	line := Line[T]{Raw: raw}
 	// The format comes before the payload, which may have changed with it.
-	var head struct{ Format int }
-	if line.Err = json.Unmarshal([]byte(raw), &head); line.Err != nil {
-		return line
+	head := struct{ Format int }{Format}
+	if !strings.HasPrefix(raw, canonicalHead) {
+		if line.Err = json.Unmarshal([]byte(raw), &head); line.Err != nil {
+			return line
+		}
 	}
 	line.Newer = head.Format > Format
 	switch {

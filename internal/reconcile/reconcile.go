@@ -28,7 +28,7 @@ import (
 type Request struct {
 	Want  ledger.Want // lease name and branch, where chosen
 	Since object.OID  // commits that this one has are passed over; empty for none
-	// Progress is told how far a reading is; may be nil.
+	// Progress is told how far a reading is, by several at once; may be nil.
 	Progress func(what string, done, all int)
 
 	// Fix settles what can be settled. Reason says why: what cannot be mended

@@ -1,11 +1,13 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/oklog/ulid/v2"
 
@@ -76,14 +78,16 @@ func readView(ctx context.Context, l *ledger.Ledger, r Request, v ledger.View) (
 	if err := s.readOperations(); err != nil {
 		return nil, err
 	}
-	if err := s.readChain(); err != nil {
+	var chainErr, notesErr error
+	var wg sync.WaitGroup // neither reading needs the other
+	wg.Go(func() { notesErr = s.readRecords() })
+	chainErr = s.readChain()
+	wg.Wait()
+	if err := cmp.Or(chainErr, notesErr); err != nil {
 		return nil, err
 	}
 	if s.adopted == nil {
 		return s, nil // nothing of this branch is anybody's business
-	}
-	if err := s.readRecords(); err != nil {
-		return nil, err
 	}
 	s.join()
 	return s, s.readHistory()
@@ -222,7 +226,7 @@ func (n *landing) claimed() []object.OID {
 // those that are said to have landed and are not on it.
 func (s *state) readHistory() error {
 	s.shallow = s.l.Repo.IsShallow()
-	var claimed, excluded []object.OID
+	claimed, excluded := make([]object.OID, 0, 2*len(s.landings)), []object.OID(nil)
 	for _, n := range s.landings {
 		claimed = append(claimed, n.claimed()...)
 	}
