@@ -58,19 +58,27 @@ func TestNewerChain(t *testing.T) {
 
 	s.leftBehind()
 	for _, by := range []seat{s, fresh} {
-		if got := by.exits(0, "git-lease", "show").Stdout; !strings.Contains(got, "main at origin: ambiguous: ") || !strings.Contains(got, knowsTwo) {
-			t.Errorf("show %q", got)
-		}
-		by.exits(8, "git-lease", "show", "--exit-code")
-		if got := by.exits(8, "git-lease", "log").Stdout; strings.Count(got, "\n") != 3 || !strings.Contains(got, "acquire") {
-			t.Errorf("log %q", got)
-		}
-		if got := by.exits(8, "git-land", "log").Stdout; strings.Count(got, "\n") != 1 {
-			t.Errorf("landings %q", got)
-		}
-		if got := by.exits(0, "git-land", "status", "--", "two").Stdout; !strings.Contains(got, "main is ambiguous") || !strings.Contains(got, knowsTwo) {
-			t.Errorf("status %q", got)
-		}
+		by.readsOn()
+	}
+	s.verify("two") // which is on no chain
+}
+
+// readsOn shows that a chain of a newer format is read as far as it can be.
+func (s seat) readsOn() {
+	t := s.t
+	t.Helper()
+	if got := s.exits(0, "git-lease", "show").Stdout; !strings.Contains(got, "main at origin: ambiguous: ") || !strings.Contains(got, knowsTwo) {
+		t.Errorf("show %q", got)
+	}
+	s.exits(8, "git-lease", "show", "--exit-code")
+	if got := s.exits(8, "git-lease", "log").Stdout; strings.Count(got, "\n") != 3 || !strings.Contains(got, "acquire") {
+		t.Errorf("log %q", got)
+	}
+	if got := s.exits(8, "git-land", "log").Stdout; strings.Count(got, "\n") != 1 {
+		t.Errorf("landings %q", got)
+	}
+	if got := s.exits(0, "git-land", "status", "--", "two").Stdout; !strings.Contains(got, "main is ambiguous") || !strings.Contains(got, knowsTwo) {
+		t.Errorf("status %q", got)
 	}
 	type shown struct {
 		Leases []struct {
@@ -82,11 +90,10 @@ func TestNewerChain(t *testing.T) {
 			} `json:"problem"`
 		} `json:"leases"`
 	}
-	if j := decode[shown](t, fresh.exits(0, "git-lease", "show", "--json")).Leases; len(j) != 1 ||
+	if j := decode[shown](t, s.exits(0, "git-lease", "show", "--json")).Leases; len(j) != 1 ||
 		j[0].State != "ambiguous" || j[0].Problem.Code != "ambiguous" || j[0].Problem.Format != 2 || j[0].Problem.Knows != 1 {
 		t.Errorf("show --json: %+v", j)
 	}
-	s.verify("two") // which is on no chain
 }
 
 // What stands on events of a newer format is not led over by a version that
