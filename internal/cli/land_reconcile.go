@@ -24,9 +24,9 @@ func reconcileCommand() *command {
 		summary:  "compare branch, records and log, and name where they disagree",
 		about: `
 Walks the target branch since it came under the lease, its landing records and
-the lease's chain, as the remote has them now. Each disagreement has a code, what
-a reader would conclude from it, and the command that settles it. Overrides,
-breaks and recoveries are listed and are no faults. It takes and needs no lease.
+the lease's chain, as the remote has them now. Each disagreement has a code,
+what a reader would conclude from it, and the command that settles it.
+Overrides, breaks and recoveries are listed, not faults. It needs no lease.
 
 --fix settles what can be settled, under the lease, by appending: records and
 events that are missing, and with --reason an acknowledgement of what cannot be
@@ -34,7 +34,7 @@ mended. A chain is never mended so. It may be killed, and run again.`,
 		examples: `
 git land reconcile
 git land reconcile --since v1.2 --json
-git land reconcile --fix --reason "hotfix pushed by hand while the site was down"`,
+git land reconcile --fix --reason "pushed by hand while the site was down"`,
 		exits: []int{3, 7, 9},
 		flags: []cli.Flag{text("since", "`REV` whose commits are passed over"), boolean("fix", "settle what can be settled"),
 			text("reason", "`TEXT` for the record; acknowledges what cannot be mended"), jsonFlag(), ontoFlag(), remoteFlag()},

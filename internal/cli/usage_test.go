@@ -51,6 +51,10 @@ func landUsage() []usageCase {
 		{[]string{"verify", "--record", "pass", "--check", "ci", "--tree", someOID, "--", "a"}, "--tree names the whole tree: paths choose nothing from it", "git land verify -h"},
 		{[]string{"log", "-n", "0"}, `invalid value "0" for option -n: not a number from 1 to 1073741824`, "git land log -h"},
 		{[]string{"log", "-nx"}, `invalid value "x" for option -n: not a number from 1 to 1073741824`, "git land log -h"},
+		{[]string{"reconcile", "main"}, `git land reconcile does not understand "main"`, "git land reconcile -h"},
+		{[]string{"reconcile", "--reason", "x"}, "option --reason means nothing without --fix", "git land reconcile -h"},
+		{[]string{"reconcile", "--fix", "--reason", " "}, "what is acknowledged is on the record: the reason is empty", "--reason"},
+		{[]string{"reconcile", "--since", ""}, "option --since has an empty value", "git land reconcile -h"},
 	}
 }
 

@@ -265,12 +265,13 @@ func (s *state) missing(oid object.OID) bool {
 }
 
 // compareUnrecorded tells of landings whose events have no record. Where there
-// is no ref with records at all it is not known whether they have.
+// is no ref with records at all it is not known whether they have; but of the
+// first landing of all it can be that a server died before it made the ref.
 func (s *state) compareUnrecorded(list []*landing) {
 	if s.notesErr != nil || len(list) == 0 {
 		return
 	}
-	if s.view.Records.IsZero() {
+	if s.view.Records.IsZero() && len(s.landings) > 1 {
 		last := list[len(list)-1].events[0]
 		ref, _ := s.l.RecordsRef(s.view.Name)
 		s.find(Finding{Code: RecordsNotFetched, Object: last.OID, subject: list},
@@ -281,8 +282,8 @@ func (s *state) compareUnrecorded(list []*landing) {
 	for _, n := range list {
 		e := n.events[0]
 		s.find(Finding{Code: EventWithoutRecord, Object: e.OID, Others: []object.OID{e.By.Land.Commit}, Landing: n.id.String(), subject: n},
-			"the chain says that landing %s put %s on %s, and the notes have no record of it: a reader of the notes would conclude that it was pushed around the tool, with nothing to vouch for it",
-			n.id, e.By.Land.Commit.Short(), s.branch())
+			"the chain says that landing %s put %s on %s, and %s shows no record of it: a reader of the notes would conclude that it was pushed around the tool, with nothing to vouch for it",
+			n.id, e.By.Land.Commit.Short(), s.branch(), s.l.Remote)
 	}
 }
 
