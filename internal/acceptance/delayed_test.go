@@ -25,8 +25,6 @@ i=0
 while [ ! -e open ] && [ $i -lt 2400 ]; do sleep 0.05; i=$((i+1)); done
 exit 0
 `, g.dir))
-	// It is passed when its refs have moved or were refused: the last that a
-	// server does of a push that was refused is to end, which the pipe shows.
 	return g
 }
 
@@ -72,6 +70,60 @@ func TestDelayedPushOfAKilledClient(t *testing.T) {
 	}
 }
 
+// Where refs cannot move together, nothing but the branch itself keeps a push of
+// it out. Asked while it is where that push expects it, the tool does not say
+// that the landing has not happened: it may happen yet, and is finished then.
+func TestDelayedPushThatCannotBeOutrun(t *testing.T) {
+	t.Parallel()
+	remote := notAtomic(t)
+	s, other := clone(t, remote), clone(t, remote)
+	s.write(map[string]string{"mine": "mine\n"})
+	g := holdUp(t, remote)
+	ended := s.sendsAndDies(g, "mine")
+	op := holder(t, remote)
+	taken := other.with("GIT_LEASE_SESSION=theirs")
+	taken.exits(0, "git-lease", "break", "--operation", op, "--reason", "killed", "--acquire")
+	r := taken.try("git-land", "resume", op)
+	if said := r.Stdout + r.Stderr; r.Code == 0 || strings.Contains(said, "no longer arrive") || strings.Contains(said, "did not land") {
+		t.Errorf("it may arrive yet, and this is said: exit %d\n%s", r.Code, said)
+	}
+	g.open()
+	ended()
+	if n := count(t, remote, "mine"); n != 1 {
+		t.Fatalf("landed %d times: the push was not let go", n)
+	}
+	other.exits(7, "git-land", "reconcile")
+	taken.exits(0, "git-lease", "release")
+	if r := s.exits(0, "git-land", "resume"); !strings.Contains(r.Stdout, "finished it") {
+		t.Errorf("resume: %s%s", r.Stdout, r.Stderr)
+	}
+	other.exits(0, "git-land", "reconcile")
+	agree(t, s, remote, 1)
+}
+
+// sendsAndDies starts a landing of a file whose push is held up, and kills it
+// alone. ended waits until all that it had started is gone.
+func (s seat) sendsAndDies(g gate, file string) (ended func()) {
+	s.t.Helper()
+	client := s.cmd("git-land", "--force-unverified", "--reason", "test", "-m", "land unit-"+file, "--unit", "unit-"+file, "--", file)
+	all, hold, err := os.Pipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { all.Close() })
+	client.ExtraFiles = []*os.File{hold}
+	if err := client.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	hold.Close()
+	g.arrived()
+	if err := client.Process.Kill(); err != nil {
+		s.t.Fatal(err)
+	}
+	client.Wait()
+	return func() { all.Read(make([]byte, 1)) }
+}
+
 func delayOnce(t *testing.T, remote string, s, other seat, d delay, run string) {
 	t.Helper()
 	mine, theirs := "mine-"+run, "theirs-"+run
@@ -82,22 +134,7 @@ func delayOnce(t *testing.T, remote string, s, other seat, d delay, run string) 
 		s.exits(0, "git-lease", "acquire")
 	}
 	g := holdUp(t, remote)
-	client := s.cmd("git-land", "--force-unverified", "--reason", "test", "-m", "land unit-"+mine, "--unit", "unit-"+mine, "--", mine)
-	all, hold, err := os.Pipe() // until all that the landing started is gone
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer all.Close()
-	client.ExtraFiles = []*os.File{hold}
-	if err := client.Start(); err != nil {
-		t.Fatal(err)
-	}
-	hold.Close()
-	g.arrived()
-	if err := client.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	client.Wait()
+	ended := s.sendsAndDies(g, mine)
 	taken, op := other.with("GIT_LEASE_SESSION=theirs"), ""
 	if d.lease || !d.atomic {
 		op = gittest.Git(t, remote, "log", "-1", "--format=%(trailers:key=Lease-Operation,valueonly,separator=)", "refs/lease/main")
@@ -116,7 +153,7 @@ func delayOnce(t *testing.T, remote string, s, other seat, d delay, run string) 
 	}
 	before := gittest.Refs(t, remote)
 	g.open()
-	all.Read(make([]byte, 1)) // its end
+	ended()
 	sameRefs(t, "after the delayed push", before, gittest.Refs(t, remote))
 	if d.lease {
 		s.exits(6, "git-lease", "release")

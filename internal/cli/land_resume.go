@@ -141,7 +141,12 @@ func (c *call) printConclusions(list []land.Conclusion, err error) {
 // notLanded is the fault of resuming what turned out not to have landed.
 func notLanded(list []land.Conclusion) error {
 	for _, done := range list {
-		if !done.Landed {
+		switch {
+		case done.Landed:
+		case done.MayArrive != "":
+			return fault.New(fault.Failed, "%s is not on %s, and may come there yet", done.Unit, done.Branch.Branch()).
+				WithHint("git land reconcile   (it names the landing if that happens)")
+		default:
 			return fault.New(fault.Failed, "%s did not land", done.Unit).WithHint("git land   (to land it anew)")
 		}
 	}
