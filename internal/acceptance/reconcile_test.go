@@ -13,6 +13,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"gitland/internal/chain"
 	"gitland/internal/event"
 	"gitland/internal/git"
 	"gitland/internal/gittest"
@@ -509,6 +510,41 @@ func TestReconcileBesideLandings(t *testing.T) {
 	stop()
 	<-done
 	t.Logf("%d looks beside %s landings: no finding", looks, gittest.Git(t, a.remote, "rev-list", "--count", "main"))
+}
+
+// A chain that is unsound below a tip that looks sound is found by who looks at
+// all of it, and led over by the command that is named.
+func TestUnsoundBelowTheTip(t *testing.T) {
+	t.Parallel()
+	a := newAuthor(t, gittest.Remote(t))
+	a.lands()
+	tip := *a.view().Tip
+	good := tip.OID
+	var objects []object.Object
+	for i := range 2 {
+		e, err := chain.Next(&tip, event.Event{Name: "main", Kind: event.Void, ID: a.l.NewID(), Actor: gittest.Identity, Time: tip.Time, By: event.By{Operation: a.l.NewID()}})
+		a.ok(err)
+		if i == 0 {
+			e.Seq += 5
+		}
+		raw, err := e.Encode(object.SHA1, e.Ident())
+		a.ok(err)
+		o := object.SHA1.New(object.Commit, raw)
+		e.OID = o.OID
+		objects, tip = append(objects, o), e
+	}
+	a.ok(a.l.Repo.Write(t.Context(), objects...))
+	a.s.git("push", "-q", "origin", string(tip.OID)+":refs/lease/main")
+	s := clone(t, a.remote)
+	got := s.reconciles(7)
+	if got.codes() != "chain-malformed" || got.Report.Findings[0].Object != string(tip.OID) {
+		t.Fatalf("found %+v", got.Report.Findings)
+	}
+	s.exits(0, "sh", "-c", "git-"+strings.TrimPrefix(got.Report.Findings[0].Command, "git "))
+	s.reconciles(0)
+	if parents := gittest.Git(t, a.remote, "log", "-1", "--format=%P", "refs/lease/main"); parents != string(good)+" "+string(tip.OID) {
+		t.Errorf("it was led over to %s", parents)
+	}
 }
 
 // What came before --since is nobody's business.

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sort"
 	"strings"
@@ -73,6 +74,11 @@ func adoptOver(ctx context.Context, l *ledger.Ledger, a Adoption) (Adopted, erro
 		return Adopted{}, err
 	}
 	done := Adopted{Name: v.Name}
+	seen := v.LastGood
+	if v.Problem == nil && a.Over == v.TipOID() && !isSound(ctx, l, v) {
+		// What this clone trusts stands on what is no chain.
+		v.Problem, v.BadTip, v.LastGood = fault.New(fault.Ambiguous, "the chain of %s does not fold", v.Name), a.Over, ""
+	}
 	switch {
 	case v.Problem == nil:
 		return done, fault.New(fault.Usage, "the chain of %s is sound: there is nothing to go over", v.Name).
@@ -117,11 +123,21 @@ func adoptOver(ctx context.Context, l *ledger.Ledger, a Adoption) (Adopted, erro
 	if err != nil {
 		return done, err
 	}
+	v.LastGood = seen
 	if err := l.Overrule(ctx, v, d, old); err != nil {
 		return done, err
 	}
 	done.Event = &e
 	return done, nil
+}
+
+// isSound reports whether the chain folds from its first event on. Nobody asks
+// before it matters: a clone that sees a chain for the first time looks at its
+// tip alone.
+func isSound(ctx context.Context, l *ledger.Ledger, v ledger.View) bool {
+	_, err := l.WholeChain(ctx, v.Name, v.TipOID(), nil)
+	var broken *ledger.ChainError
+	return !errors.As(err, &broken) || ledger.IsMissing(err) || ledger.IsNewer(err)
 }
 
 // around finds the last good event and, if it can be read, the bad tip.

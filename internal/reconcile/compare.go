@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -110,11 +111,9 @@ func (s *state) compareOperations() {
 func (s *state) compareChain() bool {
 	v := s.view
 	var broken *ledger.ChainError
-	at, what := v.BadTip, ""
+	at, what := cmp.Or(v.BadTip, v.TipOID()), ""
 	if errors.As(s.chainErr, &broken) {
-		if what = broken.Error(); at == "" {
-			at = broken.OID
-		}
+		what = broken.Error()
 	}
 	over := s.l.Command("git", "lease", "adopt", v.Name, "--over", string(at), "--reason", "WHY")
 	f := Finding{Object: at, Command: over}

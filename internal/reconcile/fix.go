@@ -244,7 +244,8 @@ func (s *state) complete(ctx context.Context, f Finding, n *landing, p *repair) 
 			return nil // it is withdrawn
 		}
 		p.event.Land = land
-		if !slices.ContainsFunc(n.records, func(r placed) bool { return r.on == land.Commit }) {
+		_, sound := note.Announced(*n.intent) // anybody may have pushed it
+		if sound && !slices.ContainsFunc(n.records, func(r placed) bool { return r.on == land.Commit }) {
 			p.lines = append(p.lines, ledger.NoteLine{On: land.Commit, Text: n.intent.By.Record})
 		}
 	}
@@ -269,6 +270,9 @@ func (s *state) vouch(r run, reason string, operation ulid.ULID, actor string) (
 func (s *state) recordOf(ctx context.Context, e *event.Event) (ledger.NoteLine, error) {
 	land := e.By.Land
 	if n := s.byID[land.ID]; n.intent != nil && n.intent.By.Land.Commit == land.Commit {
+		if _, sound := note.Announced(*n.intent); !sound {
+			return ledger.NoteLine{}, fmt.Errorf("the intent %s carries no record of its landing", n.intent.OID)
+		}
 		return ledger.NoteLine{On: land.Commit, Text: n.intent.By.Record}, nil
 	}
 	count := 0
