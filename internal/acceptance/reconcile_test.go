@@ -210,7 +210,9 @@ func altered(change func(a author, r *note.Record)) func(author, seat) {
 
 func (a author) remoteGit(args ...string) string { return gittest.Git(a.t, a.remote, args...) }
 
-func disagreements() []seeded {
+func disagreements() []seeded { return append(betweenStories(), aboutTheChain()...) }
+
+func betweenStories() []seeded {
 	return []seeded{
 		{code: "commit-without-record", bare: true, seed: func(a author, _ seat) {
 			land := a.commit(a.commit(a.view().Base).Commit)
@@ -267,6 +269,11 @@ func disagreements() []seeded {
 		{code: "adopted-tip-gone record-commit-gone record-commit-gone commit-without-record", reason: true, seed: func(a author, _ seat) {
 			a.tell(telling{branch: a.commit("").Commit})
 		}},
+	}
+}
+
+func aboutTheChain() []seeded {
+	return []seeded{
 		{code: "lease-held-by-done-operation", seed: func(a author, _ seat) { a.tell(telling{acts: []event.Event{a.takes(a.lands().ID)}}) }},
 		{code: "operation-unfinished", seed: func(a author, s seat) {
 			s.write(map[string]string{"new": "content\n"})

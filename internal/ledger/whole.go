@@ -77,14 +77,20 @@ func (l *Ledger) WholeChain(ctx context.Context, name string, tip object.OID, te
 	if first := events[0]; !first.First() { // git takes the edge of a shallow clone for an end
 		return nil, &ChainError{first.Parents[0], fmt.Errorf("%w: %s", git.ErrNotFound, first.Parents[0])}
 	}
-	if _, err := chain.Fold(events); err != nil {
-		n := sort.Search(len(events), func(i int) bool {
-			_, err := chain.Fold(events[:i+1])
-			return err != nil
-		})
-		return nil, &ChainError{events[min(n, len(events)-1)].OID, err}
+	return events, sound(events)
+}
+
+// sound says which event does not follow the one before it, if one does not.
+func sound(events []event.Event) error {
+	_, err := chain.Fold(events)
+	if err == nil {
+		return nil
 	}
-	return events, nil
+	n := sort.Search(len(events), func(i int) bool {
+		_, err := chain.Fold(events[:i+1])
+		return err != nil
+	})
+	return &ChainError{events[min(n, len(events)-1)].OID, err}
 }
 
 // A RecordNote is the note with the records of one landed commit.

@@ -60,7 +60,6 @@ type landing struct {
 // A placed record is a line, and the object whose note it stands in.
 type placed struct {
 	on    object.OID
-	line  string
 	value note.Record
 }
 
@@ -171,7 +170,7 @@ func (s *state) join() {
 		for _, line := range n.Lines {
 			if line.Err == nil && !line.Newer {
 				landing := get(line.Value.ID)
-				landing.records = append(landing.records, placed{n.On, line.Raw, line.Value})
+				landing.records = append(landing.records, placed{n.On, line.Value})
 			}
 		}
 	}
