@@ -179,19 +179,18 @@ func TestBrokenThenFrozen(t *testing.T) {
 	decode[frozen](t, s.exits(3, "git-land", "--json", "--force-unverified", "--reason", "r", "-m", "new", "--", "new")).check(t, "r")
 }
 
-// A landing that died is concluded under a freeze as far as nothing has to be
-// written for it; what has to, waits for the thaw.
-func TestDeadLandingUnderAFreeze(t *testing.T) {
-	t.Parallel()
-	land := []string{"--json", "--force-unverified", "--reason", "r", "-m", "change", "--", "new"}
-	for name, c := range map[string]struct {
-		hook  string
-		after func(t *testing.T, remote string) // what the server lost
-		code  int                               // of the landing under the freeze
-		says  string
-		then  string // of the landing after the thaw
-		ended bool   // under the freeze already
-	}{
+// A deadUnderFreeze is a landing that died, and what becomes of it under a freeze.
+type deadUnderFreeze struct {
+	hook  string
+	after func(t *testing.T, remote string) // what the server lost
+	code  int                               // of the landing under the freeze
+	says  string
+	then  string // of the landing after the thaw
+	ended bool   // under the freeze already
+}
+
+func deadUnderFreezes() map[string]deadUnderFreeze {
+	return map[string]deadUnderFreeze{
 		"not arrived": {"pre-receive", nil, 3, "it can no longer arrive", "", true},
 		"arrived":     {"post-receive", nil, 0, "finished it", "", true},
 		"without its record": {"post-receive", func(t *testing.T, remote string) {
@@ -201,7 +200,15 @@ func TestDeadLandingUnderAFreeze(t *testing.T) {
 			gittest.Git(t, remote, "update-ref", "-d", "refs/notes/landing/main")
 			gittest.Git(t, remote, "update-ref", "refs/lease/main", "refs/lease/main^")
 		}, 3, "lacks the record or the event", "finished it", false},
-	} {
+	}
+}
+
+// A landing that died is concluded under a freeze as far as nothing has to be
+// written for it; what has to, waits for the thaw.
+func TestDeadLandingUnderAFreeze(t *testing.T) {
+	t.Parallel()
+	land := []string{"--json", "--force-unverified", "--reason", "r", "-m", "change", "--", "new"}
+	for name, c := range deadUnderFreezes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			remote := gittest.Remote(t)

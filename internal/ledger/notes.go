@@ -172,20 +172,10 @@ func (w noteWriter) insert(ctx context.Context, tree object.OID, rest string, te
 	}
 	switch {
 	case i >= 0:
-		old, err := w.read(ctx, entries[i].OID)
-		if err != nil {
+		var err error
+		if entry.OID, err = w.appended(ctx, entries[i].OID, text); err != nil {
 			return "", err
 		}
-		if old.Kind != object.Blob {
-			return "", fmt.Errorf("%s is a %s", old.OID.Short(), old.Kind)
-		}
-		if format, newer := newerIn(old.Data); newer {
-			return "", newerNotes(w.on, format)
-		}
-		if n := len(old.Data); n > 0 && old.Data[n-1] != '\n' {
-			old.Data = append(old.Data, '\n')
-		}
-		entry.OID = w.add(object.Blob, append(slices.Clip(old.Data), text...))
 	case deeper >= 0 || room && len(entries) >= fanoutAt:
 		var below object.OID
 		if i = deeper; i >= 0 {
@@ -210,6 +200,24 @@ func (w noteWriter) insert(ctx context.Context, tree object.OID, rest string, te
 		return "", err
 	}
 	return w.add(object.Tree, data), nil
+}
+
+// appended is a note with text behind what it has.
+func (w noteWriter) appended(ctx context.Context, note object.OID, text []byte) (object.OID, error) {
+	old, err := w.read(ctx, note)
+	if err != nil {
+		return "", err
+	}
+	if old.Kind != object.Blob {
+		return "", fmt.Errorf("%s is a %s", old.OID.Short(), old.Kind)
+	}
+	if format, newer := newerIn(old.Data); newer {
+		return "", newerNotes(w.on, format)
+	}
+	if n := len(old.Data); n > 0 && old.Data[n-1] != '\n' {
+		old.Data = append(old.Data, '\n')
+	}
+	return w.add(object.Blob, append(slices.Clip(old.Data), text...)), nil
 }
 
 func compareEntries(a, b object.TreeEntry) int {
