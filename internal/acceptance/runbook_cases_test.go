@@ -38,8 +38,8 @@ func (c runbookCase) tip() string {
 // stands fails unless the lease is in the state, and the last events are those.
 func (c runbookCase) stands(state, events string) {
 	c.Helper()
-	if got := clone(c.T, c.remote).exits(0, "git-lease", "show", "main").Stdout; !strings.Contains(got, "main at origin: "+state) {
-		c.Errorf("the lease is not %s: %q", state, got)
+	if got := gittest.Git(c.T, c.remote, "log", "-1", "--format=%(trailers:key=Lease-State,valueonly,separator=)", "refs/lease/main"); got != state {
+		c.Errorf("the lease is %s, want %s", got, state)
 	}
 	if got := kinds(c.T, c.remote); !strings.HasSuffix(got, events) {
 		c.Errorf("events %q, want %q at the end", got, events)
