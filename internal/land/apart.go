@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gitland/internal/event"
@@ -24,11 +25,13 @@ import (
 // whose branch push may have been sent is finished, and never given up, as long
 // as the branch is where that push expects it.
 type sequence struct {
-	l             *ledger.Ledger
-	want          ledger.Want
-	journal       *journal
-	root, brought session.Root // of a lease that the landing acquired, and of the session's
-	save          func() error // puts the journal on disk
+	l       *ledger.Ledger
+	want    ledger.Want
+	journal *journal
+	root    session.Root   // of a lease that the landing acquired
+	brought []session.Root // of the session that landed, and of the one that asks
+	save    func() error   // puts the journal on disk
+	fresh   bool           // no push of the branch was ever sent
 }
 
 // errOvertaken ends a sequence whose branch has gone elsewhere.
@@ -50,7 +53,12 @@ func (s *sequence) announced(v ledger.View) bool {
 }
 
 func (s *sequence) own(v ledger.View) bool {
-	return lease.Owns(s.root, v.Tip) || lease.Owns(s.brought, v.Tip)
+	return lease.Owns(s.root, v.Tip) || s.lent(v)
+}
+
+// lent reports whether a session holds the lease that the landing may act for.
+func (s *sequence) lent(v ledger.View) bool {
+	return slices.ContainsFunc(s.brought, func(r session.Root) bool { return lease.Owns(r, v.Tip) })
 }
 
 // finish brings the last attempt of the journal, whose intent has arrived, to
@@ -111,6 +119,9 @@ func (s *sequence) advance(ctx context.Context, v ledger.View, a *attempt) (e ev
 	if v, err = completeRecord(ctx, s.l, s.want, v, *a); err != nil {
 		return e, nil, err
 	}
+	if !s.announced(v) { // it had to look again
+		return e, nil, errGone
+	}
 	return s.moveChain(ctx, v, a)
 }
 
@@ -122,21 +133,23 @@ func (s *sequence) moveBranch(ctx context.Context, v ledger.View, a *attempt) (s
 	switch {
 	case err != nil:
 		return nil, err
-	case out.Unsent:
+	case out.Unsent && s.fresh:
 		return nil, &unsentError{out.Said}
+	case out.Unsent: // an earlier one was, and may still arrive
+		return nil, fault.New(fault.Unreachable, "a hook of this clone refused the push of operation %s, of which an earlier one may have been sent: %w",
+			s.journal.Operation, out.Said).
+			WithHint("mend what it objects to, then: git land resume   (or, to give it up: git land abort %s --reason WHY)", s.journal.Operation)
 	case out.Done:
 		s.l.Moved(v, moves)
 	}
+	s.fresh = false
 	return out.Said, nil
 }
 
 // moveChain appends the land event, which also gives back a lease that the
 // landing acquired.
 func (s *sequence) moveChain(ctx context.Context, v ledger.View, a *attempt) (e event.Event, said error, err error) {
-	act, err := relanding(ctx, s.l, v, *a)
-	if err != nil {
-		return e, nil, err
-	}
+	act := relanding(*s.journal, *a)
 	act.By.Operation = v.Hold().Operation
 	if lease.Owns(s.root, v.Tip) {
 		act.By.Secret = lease.SecretOf(s.root, v.Tip)
@@ -148,11 +161,11 @@ func (s *sequence) moveChain(ctx context.Context, v ledger.View, a *attempt) (e 
 	if e, err = d.Add(act); err != nil {
 		return e, nil, err
 	}
-	a.Events = append(a.Events, e.OID)
-	if err := s.save(); err != nil {
+	if err := d.Write(ctx); err != nil {
 		return e, nil, err
 	}
-	if err := d.Write(ctx); err != nil {
+	a.Events = append(a.Events, e.OID)
+	if err := s.save(); err != nil {
 		return e, nil, err
 	}
 	out, err := s.l.Publish(ctx, ledger.Publication{Moves: []git.Move{d.Move()}, Message: "lease: land"})
@@ -188,12 +201,16 @@ func newSequence(l *ledger.Ledger, j *journal, from session.Source) (*sequence, 
 	if err != nil && !errors.Is(err, session.ErrNoToken) {
 		return nil, err
 	}
-	return &sequence{l: l, want: ledger.Want{Name: j.Lease, Branch: j.Branch}, journal: j, root: root, brought: brought.Root,
+	lent, err := j.lent()
+	if err != nil {
+		return nil, err
+	}
+	return &sequence{l: l, want: ledger.Want{Name: j.Lease, Branch: j.Branch}, journal: j, root: root, brought: []session.Root{lent, brought.Root},
 		save: func() error { return l.Dir.Journal().Write(j.Operation, *j) }}, nil
 }
 
 func (m *motion) sequence() *sequence {
-	return &sequence{l: m.l, want: m.want, journal: &m.journal, root: m.root, brought: m.brought.Root, save: m.write}
+	return &sequence{l: m.l, want: m.want, journal: &m.journal, root: m.root, brought: []session.Root{m.brought.Root}, save: m.write, fresh: true}
 }
 
 // carry brings a landing whose intent stands on the chain to its end. It reports
@@ -259,8 +276,12 @@ func (m *motion) taken(ctx context.Context, b *built) error {
 
 // unannounced is the fault of a record that an intent cannot carry.
 func unannounced(line string) error {
-	if len(line) <= event.MaxRecord {
+	if line == event.CleanText(line, event.MaxRecord) {
 		return nil
+	}
+	if len(line) <= event.MaxRecord {
+		return fault.New(fault.Conflict, "the record of this landing has characters that an intent, which a remote without --atomic needs, cannot carry").
+			WithHint("take control characters out of -m, and out of the commands of its checks")
 	}
 	return fault.New(fault.Conflict, "the record of this landing has %d bytes, and an intent, which a remote without --atomic needs, carries %d",
 		len(line), event.MaxRecord).WithHint("land it in smaller parts, or use fewer checks")

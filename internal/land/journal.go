@@ -35,6 +35,11 @@ type journal struct {
 	// empty on the one-push way, and under a lease that the session brought.
 	Token   string `json:"token,omitempty"`
 	Brought bool   `json:"brought,omitempty"`
+	// Lent is the root of the session that brought the lease, and Hold that
+	// hold's operation: the session may be gone, as that of git lease run is,
+	// and what it announced has to be finished.
+	Lent string    `json:"lent,omitempty"`
+	Hold ulid.ULID `json:"hold"`
 
 	Kind     kind       `json:"kind"`
 	Local    object.Ref `json:"local_branch,omitempty"`
@@ -56,6 +61,8 @@ type attempt struct {
 	Tree   object.OID  `json:"tree"`
 	Moves  []savedMove `json:"moves"`
 	Record string      `json:"record"` // the line for the note on Commit
+	// Land is what its event says.
+	Land event.Landing `json:"land"`
 	// Apart: the remote cannot move refs together. The events begin with what
 	// announces the landing, and Moves have no record.
 	Apart bool `json:"apart,omitempty"`
@@ -128,6 +135,14 @@ func (j journal) change(ctx context.Context, repo *git.Repo) (change, error) {
 	return c, err
 }
 
+// lent is the token of the session that brought the lease, zero if none did.
+func (j journal) lent() (session.Root, error) {
+	if j.Lent == "" {
+		return session.Root{}, nil
+	}
+	return session.ParseRoot(j.Lent)
+}
+
 // root is the token of the lease that the landing acquired, zero if none.
 func (j journal) root() (session.Root, error) {
 	if j.Token == "" {
@@ -188,7 +203,7 @@ func ListUnfinished(dir session.Dir) ([]Unfinished, error) {
 		if err != nil && !errors.Is(err, session.ErrNoWitness) {
 			return nil, err
 		}
-		list = append(list, Unfinished{Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, Alive: alive, gitDir: j.GitDir})
+		list = append(list, Unfinished{Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, Alive: alive, gitDir: j.GitDir, hold: j.Hold})
 	}
 	return list, nil
 }

@@ -123,6 +123,7 @@ type Unfinished struct {
 	Alive     bool
 
 	gitDir string
+	hold   ulid.ULID // under which it lands, where the session brought that
 }
 
 // An Entry is one landing of the log.

@@ -36,13 +36,16 @@ func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt,
 			return errSettled
 		}
 		act := event.Event{Kind: event.Void, By: event.By{Operation: j.Operation, Reason: reason}}
-		hold, own, brought := v.Hold(), lease.Owns(s.root, v.Tip), lease.Owns(s.brought, v.Tip)
+		hold, own, brought := v.Hold(), lease.Owns(s.root, v.Tip), s.lent(v)
+		// Without an attempt only the acquire may be on its way: it names a tip
+		// that was free.
+		pending := fate.Pending && (len(j.Attempts) > 0 || hold == nil)
 		half, others, err := onBranch(ctx, l, v, j, fate)
 		if byOthers = others; others {
 			arrived, half = half, nil
 		}
-		if err == nil && half != nil {
-			act, err = relanding(ctx, l, v, *half)
+		if half != nil {
+			act = relanding(j, *half)
 		}
 		if brought {
 			act.By.Operation = hold.Operation
@@ -66,16 +69,20 @@ func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt,
 			return errSettled // no push ever named a frozen tip, so none can arrive on it
 		case own:
 			act.Kind = event.Abort
-		case brought && (fate.Pending || s.announced(v)):
+		case brought && s.announced(v):
+		case brought && pending && !hold.Intent.IsZero():
+			return fault.New(fault.Held, "landing %s was announced under the lease %s and has not ended", hold.Intent, v.Name).
+				WithHint("%s", l.Command("git", "land", "resume", hold.Operation.String()))
+		case brought && pending:
 		case hold != nil && hold.Intent == j.Landing:
 			return fault.New(fault.Held, "landing %s is announced, and the lease %s is held by %s", j.Landing, v.Name, lease.Describe(*hold, l.Now())).
 				WithHint("run git land resume in the session that holds it, or: %s --acquire   (then git land resume %s)", lease.BreakCommand(l, v), j.Operation)
-		case fate.Pending && hold != nil:
+		case pending && hold != nil:
 			return fault.New(fault.Held, "the push of operation %s may still arrive, and the lease %s is held by %s",
 				j.Operation, v.Name, lease.Describe(*hold, l.Now())).
 				WithHint("run git land in the session that holds it, or: %s   (then run git land again)",
 					l.Command("git", "lease", "release", v.Name))
-		case hold != nil, !fate.Pending && j.Token == "":
+		case hold != nil, !pending && j.Token == "":
 			return errSettled // the chain has moved past the push by itself
 		}
 		if own {
@@ -154,12 +161,9 @@ func broughtBy(ctx context.Context, l *ledger.Ledger, branch object.Ref, commit 
 }
 
 // relanding is the landing's event once more, to be put where the chain is now.
-func relanding(ctx context.Context, l *ledger.Ledger, v ledger.View, a attempt) (event.Event, error) {
-	e, err := l.Event(ctx, a.Events[len(a.Events)-1], v.Name)
-	if err != nil {
-		return e, err
-	}
-	return event.Event{Kind: event.Land, By: event.By{Operation: e.By.Operation, Land: e.By.Land}}, nil
+func relanding(j journal, a attempt) event.Event {
+	land := a.Land
+	return event.Event{Kind: event.Land, By: event.By{Operation: j.Operation, Land: &land}}
 }
 
 // errSettled ends an append that has nothing left to do.

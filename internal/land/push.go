@@ -120,6 +120,9 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 	b := built{plan: p}
 	own := lease.Owns(m.root, p.view.Tip)
 	m.journal.Brought = p.view.Hold() != nil && !own
+	if m.journal.Brought {
+		m.journal.Lent, m.journal.Hold = m.brought.Root.Hex(), p.view.Hold().Operation
+	}
 	if p.view.Hold() == nil {
 		m.step("leased", fmt.Sprintf("%s at %s, within the push", p.view.Name, m.l.Remote))
 	} else if !own {
@@ -165,7 +168,7 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 	if m.apart {
 		b.moves = []git.Move{d.Move()}
 		branch := git.Move{Ref: p.view.Branch, New: b.commit, Old: git.Was(p.view.Base)}
-		b.attempt = attempt{Attempt: d.Attempt(), Commit: b.commit, Tree: p.tree, Moves: saveMoves([]git.Move{branch, d.Move()}), Record: line, Apart: true}
+		b.attempt = attempt{Attempt: d.Attempt(), Commit: b.commit, Tree: p.tree, Moves: saveMoves([]git.Move{branch, d.Move()}), Record: line, Land: *act.By.Land, Apart: true}
 		b.objects = slices.Concat(series.objects, d.Objects())
 		return b, nil
 	}
@@ -185,7 +188,7 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 		d.Move(),
 		{Ref: records, New: notes.Tip, Old: git.Was(p.view.Records)},
 	}
-	b.attempt = attempt{Attempt: d.Attempt(), Commit: b.commit, Tree: p.tree, Moves: saveMoves(b.moves), Record: line}
+	b.attempt = attempt{Attempt: d.Attempt(), Commit: b.commit, Tree: p.tree, Moves: saveMoves(b.moves), Record: line, Land: *act.By.Land}
 	b.objects = slices.Concat(series.objects, d.Objects(), notes.Objects)
 	return b, nil
 }
@@ -240,7 +243,7 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 		if ctx.Err() != nil {
 			return m.interrupted(ctx, b)
 		}
-		if out.Unsent {
+		if out.Unsent && repeat == 0 { // else an earlier one was sent
 			return false, m.unsent(out.Said)
 		}
 		said = out.Said

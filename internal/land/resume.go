@@ -11,6 +11,7 @@ import (
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
+	"gitland/internal/git"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/note"
@@ -101,18 +102,26 @@ func onlyUnfinished(l *ledger.Ledger) (ulid.ULID, error) {
 		WithHint("git land abort %s --reason WHY", mine[0])
 }
 
-// endOne ends one operation, by its journal or by what the chain has of it.
+// endOne ends one operation: by its journal, by those of the landings under its
+// hold, or by what the chain has of it.
 func endOne(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, from session.Source, reason string) (*Conclusion, error) {
-	ids, err := l.Dir.Journal().List()
+	list, err := ListUnfinished(l.Dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range ids {
-		if id == op {
-			if c, err := concludeOne(ctx, l, op, from, reason); c != nil || err != nil {
-				return c, err
-			}
+	var last *Conclusion
+	for _, u := range list {
+		if u.Operation != op && u.hold != op {
+			continue
 		}
+		c, err := concludeOne(ctx, l, u.Operation, from, reason)
+		if err != nil {
+			return nil, err
+		}
+		last = cmp.Or(c, last)
+	}
+	if last != nil {
+		return last, nil
 	}
 	return endForeign(ctx, l, w, op, from, reason)
 }
@@ -133,26 +142,22 @@ func endForeign(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.UL
 		return nil, err
 	}
 	s.save = func() error { return nil } // there is no journal: the chain has what is needed
-	if h := v.Hold(); h != nil && h.Operation == op && !s.own(v) {
-		f := lease.Held(l, v, false)
-		f.Hint = lease.BreakCommand(l, v) + " --acquire   (if it is dead; then this again)"
-		return nil, f
-	}
 	trace, err := traceOf(ctx, l, v, op)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case !trace.known:
-		return nil, fault.New(fault.Usage, "operation %s has no journal in this clone, and is not on the chain %s at %s", op, v.Name, l.Remote).
-			WithHint("%s", l.Command("git", "lease", "log", v.Name))
-	case trace.intent != nil:
-		if err := j.announce(*trace.intent); err != nil {
-			return nil, err
-		}
-		s.want.Branch = j.Branch
-	case trace.landed != nil:
-		land := trace.landed.By.Land
-		return &Conclusion{Operation: op, Remote: l.Remote, Lease: v.Name, Branch: land.Branch, Unit: land.Unit, Landed: true, Commit: land.Commit}, nil
+	}
+	if err := s.answerable(v, trace); err != nil {
+		return nil, err
+	}
+	if trace.intent == nil {
+		return s.endWithoutIntent(ctx, v, trace, reason)
+	}
+	if err := j.announce(*trace.intent); err != nil {
+		return nil, err
+	}
+	s.want.Branch = j.Branch
+	if err := s.isNews(ctx, v, *trace.intent); err != nil {
+		return nil, err
 	}
 	c, _, _, err := s.conclude(ctx, reason)
 	if err == nil && !c.Landed && reason != "" && !trace.settled {
@@ -164,19 +169,82 @@ func endForeign(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.UL
 	return &c, nil
 }
 
+// answerable refuses an operation that needs no end, or not here.
+func (s *sequence) answerable(v ledger.View, trace footprint) error {
+	l, op, h := s.l, s.journal.Operation, v.Hold()
+	holds := h != nil && h.Operation == op
+	switch {
+	case holds && !s.own(v):
+		f := lease.Held(l, v, false)
+		f.Hint = lease.BreakCommand(l, v) + " --acquire   (if it is dead; then this again)"
+		return f
+	case holds && h.Intent.IsZero():
+		return fault.New(fault.Held, "operation %s holds the lease %s for this session, and has announced no landing", op, v.Name).
+			WithHint("%s", l.Command("git", "lease", "release", v.Name))
+	case trace.intent != nil || trace.landed != nil || trace.takenOff:
+		return nil
+	case trace.ended != nil:
+		return fault.New(fault.Usage, "operation %s has ended by itself: %s", op, trace.ended.Kind).
+			WithHint("%s", l.Command("git", "lease", "log", v.Name))
+	}
+	return fault.New(fault.Usage, "operation %s has no journal in this clone, and is no landing on the chain %s at %s", op, v.Name, l.Remote).
+		WithHint("%s", l.Command("git", "lease", "log", v.Name))
+}
+
+// endWithoutIntent ends an operation that landed in one push, or whose lease was
+// taken off it before it had landed anything: by that the chain moved past
+// whatever it had sent.
+func (s *sequence) endWithoutIntent(ctx context.Context, v ledger.View, trace footprint, reason string) (*Conclusion, error) {
+	c := Conclusion{Operation: s.journal.Operation, Remote: s.l.Remote, Lease: v.Name, Branch: v.Branch}
+	if trace.landed != nil {
+		land := trace.landed.By.Land
+		c.Landed, c.Branch, c.Unit, c.Commit = true, land.Branch, land.Unit, land.Commit
+		return &c, nil
+	}
+	if reason == "" {
+		return &c, nil
+	}
+	return &c, s.giveUp(ctx, reason)
+}
+
+// isNews refuses an announced landing of which the branch had the commit before
+// it was announced: nobody has landed that.
+func (s *sequence) isNews(ctx context.Context, v ledger.View, intent event.Event) error {
+	land := intent.By.Land
+	for at := intent; !at.First() && len(at.Parents) > 0; {
+		prev, err := s.l.Event(ctx, at.Parents[0], v.Name)
+		if err != nil {
+			return err
+		}
+		at = prev
+		if at.By.Land == nil || at.By.Land.Branch != land.Branch || at.Kind != event.Land && at.Kind != event.Repair {
+			continue
+		}
+		before, err := isIn(ctx, s.l, land.Commit, at.By.Land.Commit)
+		if errors.Is(err, git.ErrNotFound) {
+			return nil
+		}
+		if err == nil && before {
+			err = fault.New(fault.Ambiguous, "the intent %s announces %s, which had landed before", intent.OID, land.Commit.Short()).
+				WithHint("git land reconcile")
+		}
+		return err
+	}
+	return nil
+}
+
 // announce fills a journal from the intent of a landing. Anybody may have pushed
 // that: its record is taken only if it is one, and of that landing.
 func (j *journal) announce(intent event.Event) error {
 	land := intent.By.Land
-	lines := note.ParseRecords([]byte(intent.By.Record))
-	if len(lines) != 1 || lines[0].Err != nil || lines[0].Newer || !lines[0].Value.Of(*land) {
+	if _, ok := note.Announced(intent); !ok {
 		return fault.New(fault.Ambiguous, "the intent %s of operation %s carries no record of its landing", intent.OID, j.Operation).
 			WithHint("git land reconcile")
 	}
 	j.Landing, j.Unit, j.Branch = land.ID, land.Unit, land.Branch
 	j.Attempts = []attempt{{
 		Attempt: ledger.Attempt{Expected: intent.Parents[0], Events: []object.OID{intent.OID}},
-		Commit:  land.Commit, Tree: land.Tree, Record: intent.By.Record, Apart: true,
+		Commit:  land.Commit, Tree: land.Tree, Record: intent.By.Record, Land: *land, Apart: true,
 		Moves: []savedMove{{Ref: land.Branch, New: land.Commit, Old: land.Base}},
 	}}
 	return nil
@@ -184,11 +252,11 @@ func (j *journal) announce(intent event.Event) error {
 
 // A footprint is what a chain has of an operation.
 type footprint struct {
-	known  bool
-	intent *event.Event // of its newest landing that was announced, first of those that have not ended
-	landed *event.Event // its newest landing
-
-	settled bool // a repair says that the announced one is not to come
+	intent   *event.Event // of its newest landing that was announced, first of those that have not ended
+	settled  bool         // a repair says that the announced one is not to come
+	landed   *event.Event // its newest landing
+	ended    *event.Event // by which it gave its lease back
+	takenOff bool         // its lease was taken off it
 }
 
 func traceOf(ctx context.Context, l *ledger.Ledger, v ledger.View, op ulid.ULID) (footprint, error) {
@@ -197,12 +265,15 @@ func traceOf(ctx context.Context, l *ledger.Ledger, v ledger.View, op ulid.ULID)
 	ended := map[ulid.ULID]bool{}
 	settled := map[object.OID]bool{}
 	err := lease.Walk(ctx, l, v, func(e event.Event) bool {
-		f.known = f.known || e.By.Operation == op || e.By.Target == op
+		f.takenOff = f.takenOff || e.By.Target == op
 		if e.By.Finding != nil {
 			settled[e.By.Finding.Object] = true
 		}
 		switch {
 		case e.By.Land == nil:
+			if (e.Kind == event.Release || e.Kind == event.Abort) && e.By.Operation == op {
+				f.ended = &e
+			}
 		case e.Kind != event.Intent:
 			ended[e.By.Land.ID] = true
 			if f.landed == nil && e.By.Operation == op && e.Kind == event.Land {
@@ -237,6 +308,8 @@ func (s *sequence) giveUp(ctx context.Context, reason string) error {
 	}
 	_, err := s.l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
 		switch {
+		case s.own(v) && act.Kind == event.Void && !v.Hold().Intent.IsZero():
+			return errSettled // a void would take back what another landing announced
 		case s.own(v):
 			act.By.Operation = v.Hold().Operation
 		case act.Kind == event.Repair && v.Tip != nil && v.Phase() == event.Free:

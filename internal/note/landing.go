@@ -1,11 +1,30 @@
 package note
 
-import "gitland/internal/event"
+import (
+	"slices"
 
-// Of reports whether r is the record of the landing that an event tells: the same
-// landing, unit, branch and commits. What a record says beyond that, an event
-// does not know.
-func (r Record) Of(l event.Landing) bool {
-	return r.ID == l.ID && r.Unit == l.Unit && r.Branch == l.Branch &&
-		r.Base == l.Base && r.Commit == l.Commit && r.Tree == l.Tree
+	"gitland/internal/event"
+)
+
+// Announced is the record that an intent carries. Anybody may push an intent, so
+// that it is taken only if it says of the landing what the event says, and is by
+// the same actor under the same operation and lease.
+func Announced(e event.Event) (Record, bool) {
+	if e.Kind != event.Intent || e.By.Land == nil {
+		return Record{}, false
+	}
+	lines := ParseRecords([]byte(e.By.Record))
+	if len(lines) != 1 || lines[0].Err != nil || lines[0].Newer {
+		return Record{}, false
+	}
+	r, land := lines[0].Value, *e.By.Land
+	reason := ""
+	if r.Override != nil {
+		reason = r.Override.Reason
+	}
+	return r, r.ID == land.ID && r.Unit == land.Unit && r.Branch == land.Branch &&
+		r.Base == land.Base && r.Commit == land.Commit && r.Tree == land.Tree &&
+		r.Operation == e.By.Operation && r.Lease == e.Name && r.Actor == e.Actor &&
+		(r.Override != nil) == (land.Unverified != "") && reason == land.Reason &&
+		!slices.ContainsFunc(r.Verifications, func(v Verification) bool { return v.Tree != r.Tree && !r.MergedUnverified })
 }
