@@ -51,7 +51,11 @@ func (r *Repo) Remote(name string) (Remote, error) {
 	var rewrites []string
 	for _, key := range slices.Sorted(maps.Keys(r.Config.values)) {
 		if strings.HasPrefix(key, "url.") && strings.HasSuffix(key, ".insteadof") {
-			rewrites = append(rewrites, key+"="+strings.Join(r.Config.values[key], "\x00"))
+			for _, prefix := range r.Config.values[key] {
+				if strings.HasPrefix(remote.URL, prefix) { // the others change nothing
+					rewrites = append(rewrites, key+"="+prefix)
+				}
+			}
 		}
 	}
 	remote.Rewrites = strings.Join(rewrites, "\x00")

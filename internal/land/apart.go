@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"gitland/internal/event"
@@ -28,10 +27,10 @@ type sequence struct {
 	l       *ledger.Ledger
 	want    ledger.Want
 	journal *journal
-	root    session.Root   // of a lease that the landing acquired
-	brought []session.Root // of the session that landed, and of the one that asks
-	save    func() error   // puts the journal on disk
-	fresh   bool           // no push of the branch was ever sent
+	root    session.Root // of a lease that the landing acquired
+	brought session.Root // of the session that asks
+	save    func() error // puts the journal on disk
+	fresh   bool         // no push of the branch was ever sent
 }
 
 // errOvertaken ends a sequence whose branch has gone elsewhere.
@@ -58,7 +57,11 @@ func (s *sequence) own(v ledger.View) bool {
 
 // lent reports whether a session holds the lease that the landing may act for.
 func (s *sequence) lent(v ledger.View) bool {
-	return slices.ContainsFunc(s.brought, func(r session.Root) bool { return lease.Owns(r, v.Tip) })
+	if lease.Owns(s.brought, v.Tip) {
+		return true
+	}
+	h := v.Hold()
+	return h != nil && h.Operation == s.journal.Hold && s.journal.Lent != "" && event.Digest(s.journal.Lent) == h.Digest
 }
 
 // finish brings the last attempt of the journal, whose intent has arrived, to
@@ -201,16 +204,12 @@ func newSequence(l *ledger.Ledger, j *journal, from session.Source) (*sequence, 
 	if err != nil && !errors.Is(err, session.ErrNoToken) {
 		return nil, err
 	}
-	lent, err := j.lent()
-	if err != nil {
-		return nil, err
-	}
-	return &sequence{l: l, want: ledger.Want{Name: j.Lease, Branch: j.Branch}, journal: j, root: root, brought: []session.Root{lent, brought.Root},
+	return &sequence{l: l, want: ledger.Want{Name: j.Lease, Branch: j.Branch}, journal: j, root: root, brought: brought.Root,
 		save: func() error { return l.Dir.Journal().Write(j.Operation, *j) }}, nil
 }
 
 func (m *motion) sequence() *sequence {
-	return &sequence{l: m.l, want: m.want, journal: &m.journal, root: m.root, brought: []session.Root{m.brought.Root}, save: m.write, fresh: true}
+	return &sequence{l: m.l, want: m.want, journal: &m.journal, root: m.root, brought: m.brought.Root, save: m.write, fresh: true}
 }
 
 // carry brings a landing whose intent stands on the chain to its end. It reports

@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,9 @@ type journal struct {
 	// empty on the one-push way, and under a lease that the session brought.
 	Token   string `json:"token,omitempty"`
 	Brought bool   `json:"brought,omitempty"`
-	// Lent is the root of the session that brought the lease, and Hold that
-	// hold's operation: the session may be gone, as that of git lease run is,
-	// and what it announced has to be finished.
+	// Lent is the secret of the hold that the session brought, and Hold its
+	// operation: the session may be gone, as that of git lease run is, and what
+	// it announced has to be finished.
 	Lent string    `json:"lent,omitempty"`
 	Hold ulid.ULID `json:"hold"`
 
@@ -135,14 +136,6 @@ func (j journal) change(ctx context.Context, repo *git.Repo) (change, error) {
 	return c, err
 }
 
-// lent is the token of the session that brought the lease, zero if none did.
-func (j journal) lent() (session.Root, error) {
-	if j.Lent == "" {
-		return session.Root{}, nil
-	}
-	return session.ParseRoot(j.Lent)
-}
-
 // root is the token of the lease that the landing acquired, zero if none.
 func (j journal) root() (session.Root, error) {
 	if j.Token == "" {
@@ -184,20 +177,23 @@ func placeOf(repo *git.Repo) string {
 }
 
 // ListUnfinished lists the landings of this clone that have a journal: those that
-// are under way, and those whose process died.
+// are under way, and those whose process died. With an error about a journal that
+// cannot be read it returns those that can.
 func ListUnfinished(dir session.Dir) ([]Unfinished, error) {
 	ids, err := dir.Journal().List()
 	if err != nil {
 		return nil, err
 	}
 	var list []Unfinished
+	var broken error
 	for _, id := range ids {
 		j, err := loadJournal(dir, id)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it has just finished
 		}
 		if err != nil {
-			return nil, err
+			broken = cmp.Or(broken, err)
+			continue // it must not hide the others
 		}
 		alive, err := dir.Alive(id)
 		if err != nil && !errors.Is(err, session.ErrNoWitness) {
@@ -205,5 +201,5 @@ func ListUnfinished(dir session.Dir) ([]Unfinished, error) {
 		}
 		list = append(list, Unfinished{Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, Alive: alive, gitDir: j.GitDir, hold: j.Hold})
 	}
-	return list, nil
+	return list, broken
 }

@@ -121,7 +121,7 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 	own := lease.Owns(m.root, p.view.Tip)
 	m.journal.Brought = p.view.Hold() != nil && !own
 	if m.journal.Brought {
-		m.journal.Lent, m.journal.Hold = m.brought.Root.Hex(), p.view.Hold().Operation
+		m.journal.Lent, m.journal.Hold = lease.SecretOf(m.brought.Root, p.view.Tip), p.view.Hold().Operation
 	}
 	if p.view.Hold() == nil {
 		m.step("leased", fmt.Sprintf("%s at %s, within the push", p.view.Name, m.l.Remote))

@@ -105,10 +105,7 @@ func onlyUnfinished(l *ledger.Ledger) (ulid.ULID, error) {
 // endOne ends one operation: by its journal, by those of the landings under its
 // hold, or by what the chain has of it.
 func endOne(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, from session.Source, reason string) (*Conclusion, error) {
-	list, err := ListUnfinished(l.Dir)
-	if err != nil {
-		return nil, err
-	}
+	list, unreadable := ListUnfinished(l.Dir)
 	var last *Conclusion
 	for _, u := range list {
 		if u.Operation != op && u.hold != op {
@@ -120,8 +117,8 @@ func endOne(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, 
 		}
 		last = cmp.Or(c, last)
 	}
-	if last != nil {
-		return last, nil
+	if last != nil || unreadable != nil {
+		return last, unreadable
 	}
 	return endForeign(ctx, l, w, op, from, reason)
 }
@@ -199,7 +196,13 @@ func (s *sequence) endWithoutIntent(ctx context.Context, v ledger.View, trace fo
 	if trace.landed != nil {
 		land := trace.landed.By.Land
 		c.Landed, c.Branch, c.Unit, c.Commit = true, land.Branch, land.Unit, land.Commit
-		return &c, nil
+		v, err := s.l.Fetch(ctx, ledger.Want{Name: v.Name, Branch: land.Branch})
+		if err != nil {
+			return nil, err
+		}
+		in, err := isIn(ctx, s.l, land.Commit, v.Base)
+		c.Gone = !in
+		return &c, err
 	}
 	if reason == "" {
 		return &c, nil
@@ -217,20 +220,33 @@ func (s *sequence) isNews(ctx context.Context, v ledger.View, intent event.Event
 			return err
 		}
 		at = prev
+		if a := at.By.Adopt; a != nil && a.Branch == land.Branch && a.Tip != "" {
+			if err := s.notBefore(ctx, intent, a.Tip); err != nil {
+				return err
+			}
+		}
 		if at.By.Land == nil || at.By.Land.Branch != land.Branch || at.Kind != event.Land && at.Kind != event.Repair {
 			continue
 		}
-		before, err := isIn(ctx, s.l, land.Commit, at.By.Land.Commit)
-		if errors.Is(err, git.ErrNotFound) {
-			return nil
+		if err := s.notBefore(ctx, intent, at.By.Land.Commit); err != nil {
+			return err
 		}
-		if err == nil && before {
-			err = fault.New(fault.Ambiguous, "the intent %s announces %s, which had landed before", intent.OID, land.Commit.Short()).
-				WithHint("git land reconcile")
-		}
-		return err
 	}
 	return nil
+}
+
+// notBefore refuses an intent whose commit is part of what the branch was.
+func (s *sequence) notBefore(ctx context.Context, intent event.Event, was object.OID) error {
+	land := intent.By.Land
+	before, err := isIn(ctx, s.l, land.Commit, was)
+	if errors.Is(err, git.ErrNotFound) {
+		return nil // the branch was rewritten since
+	}
+	if err == nil && before {
+		err = fault.New(fault.Ambiguous, "the intent %s announces %s, which was on %s before", intent.OID, land.Commit.Short(), land.Branch.Branch()).
+			WithHint("git land reconcile")
+	}
+	return err
 }
 
 // announce fills a journal from the intent of a landing. Anybody may have pushed
