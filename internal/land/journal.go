@@ -84,14 +84,6 @@ func saveMoves(moves []git.Move) []savedMove {
 	return saved
 }
 
-func (a attempt) moves() []git.Move {
-	var moves []git.Move
-	for _, m := range a.Moves {
-		moves = append(moves, git.Move{Ref: m.Ref, New: m.New, Old: git.Was(m.Old)})
-	}
-	return moves
-}
-
 // base is where the attempt expects the branch to be; empty for none.
 func (a attempt) base(branch object.Ref) object.OID {
 	for _, m := range a.Moves {
