@@ -395,6 +395,7 @@ func (c seeded) try(t *testing.T, a author, s seat) {
 		s.reconciles(0, "--fix", "--reason", "seeded by a test")
 	case c.code == "records-not-fetched":
 		s.exits(9, "git-land", "reconcile", "--fix", "--reason", "but it is hidden")
+		sameRefs(t, "refused", before, gittest.Refs(t, a.remote)) // also of what the server would have taken
 		return
 	default:
 		sameRefs(t, "--fix", before, gittest.Refs(t, a.remote))

@@ -60,7 +60,8 @@ func fix(ctx context.Context, l *ledger.Ledger, r Request) (Report, error) {
 		if s, err = look(ctx, l, r); err != nil {
 			return Report{}, err
 		}
-		if refusals++; said == nil || was.TipOID() != s.view.TipOID() || was.Records != s.view.Records {
+		moved := was.TipOID() != s.view.TipOID() && (s.view.Tip == nil || s.view.Tip.By.Operation != operation)
+		if refusals++; said == nil || moved || was.Records != s.view.Records {
 			refusals = 0
 		}
 		if refusals == maxRefusals || round == maxRounds && said != nil {
@@ -141,7 +142,9 @@ func (s *state) settle(ctx context.Context, work []Finding, operation ulid.ULID)
 		if err != nil {
 			return nil, err
 		}
-		if atomic {
+		// A ref that is not there may be hidden, and git's server takes the rest of
+		// an atomic push without it: then there would be repairs that mend nothing.
+		if atomic && !s.view.Records.IsZero() {
 			groups[0] = append([]git.Move{move}, groups[0]...)
 		} else {
 			groups = append([][]git.Move{{move}}, groups...)
