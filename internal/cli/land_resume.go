@@ -27,8 +27,7 @@ as every git land does first. One that died in another clone is finished here
 as far as it reached the remote, once its lease was broken.`,
 		examples: `
 git land resume
-git lease break --operation ID --reason "laptop is gone" --acquire
-git land resume ID`,
+git land resume 01JZ6Y8T3N4V5W6X7Y8Z9ABCDE`,
 		exits: []int{1, 3, 8, 9},
 		flags: []cli.Flag{jsonFlag(), ontoFlag(), remoteFlag()},
 		run:   resumeLanding,
