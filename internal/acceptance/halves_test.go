@@ -27,7 +27,7 @@ var halves = []half{
 	{name: "branch", moved: []string{"refs/heads/main"}, code: "commit-without-record", upon: "commit-without-record"},
 	{name: "branch and chain", moved: []string{"refs/heads/main", "refs/lease/main"}, code: "event-without-record", upon: "event-without-record"},
 	{name: "branch first", first: true, moved: []string{"refs/heads/main"}},
-	{name: "branch and chain first", first: true, moved: []string{"refs/heads/main", "refs/lease/main"}, code: "records-not-fetched", upon: "event-without-record"},
+	{name: "branch and chain first", first: true, moved: []string{"refs/heads/main", "refs/lease/main"}, code: "event-without-record", upon: "event-without-record"},
 }
 
 // A server dies between two refs, and with it the landing. Another clone may land

@@ -247,10 +247,12 @@ func killEverywhere(t *testing.T, sc scenario) {
 			if !killed && first.Code != 0 {
 				t.Errorf("it was not killed: exit %d", first.Code)
 			}
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("first: exit %d\n%s%s", first.Code, first.Stdout, first.Stderr)
+				}
+			})
 			sc.end(st, first, at)
-			if t.Failed() {
-				t.Logf("first: exit %d\n%s%s", first.Code, first.Stdout, first.Stderr)
-			}
 			locks, again = locks+st.locks, again+st.again
 		})
 		if len(survived) > 0 && stride > 1 {

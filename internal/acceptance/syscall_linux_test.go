@@ -146,10 +146,12 @@ func eachPoint(t *testing.T, point func(*testing.T, *stage, scenario, int) (gitt
 					t.Errorf("nothing went wrong: exit %d\n%s%s", first.Code, first.Stdout, first.Stderr)
 				}
 				hits[what]++
+				t.Cleanup(func() {
+					if t.Failed() {
+						t.Logf("%s: exit %d\n%s%s", what, first.Code, first.Stdout, first.Stderr)
+					}
+				})
 				sc.end(st, first, gittest.Point{Signal: syscall.SIGKILL})
-				if t.Failed() {
-					t.Logf("%s: exit %d\n%s%s", what, first.Code, first.Stdout, first.Stderr)
-				}
 			})
 		}
 		delete(hits, "")

@@ -225,11 +225,14 @@ func (l *Ledger) publishDraft(ctx context.Context, d *Draft, w Want) (*event.Eve
 		if ctx.Err() != nil {
 			return l.interrupted(ctx, d, w)
 		}
+		var fate Fate
 		v, err := l.Fetch(ctx, w)
-		if err != nil {
-			return nil, v, err
+		if err == nil {
+			fate, err = l.Trace(ctx, v, []Attempt{d.Attempt()})
 		}
-		fate, err := l.Trace(ctx, v, []Attempt{d.Attempt()})
+		if err != nil && ctx.Err() != nil { // the push was ended by what ends us, and we hear of it only now
+			return l.interrupted(ctx, d, w)
+		}
 		if err != nil || fate.Arrived != nil || !fate.Pending {
 			return fate.Arrived, v, err
 		}
