@@ -262,6 +262,14 @@ func killEverywhere(t *testing.T, sc scenario) {
 	if least := calls * len(variants) / stride; tried+readers < least-1 || stride == 1 && tried+readers < least {
 		t.Errorf("%d points, but an unkilled run has %d git calls", tried, calls)
 	}
-	t.Logf("%s: %d points at %d calls; %d kills of what ended them; none lost, none doubled, none stuck; %d stale locks removed",
-		sc.name, tried, calls, again, locks)
+	t.Logf("%s: %d points at %d calls; %d kills of what ended them; %s; %d stale locks removed",
+		sc.name, tried, calls, again, soundness(t), locks)
+}
+
+// soundness says in a figure whether all points of a test were sound.
+func soundness(t *testing.T) string {
+	if t.Failed() {
+		return "NOT all sound"
+	}
+	return "none lost, none doubled, none stuck"
 }

@@ -155,6 +155,6 @@ func eachPoint(t *testing.T, point func(*testing.T, *stage, scenario, int) (gitt
 			})
 		}
 		delete(hits, "")
-		t.Logf("%s: ended at %v; none lost, none doubled, none stuck", sc.name, hits)
+		t.Logf("%s: ended at %v; %s", sc.name, hits, soundness(t))
 	}
 }
