@@ -268,3 +268,21 @@ func TestNoteThatNoIntentCarries(t *testing.T) {
 		t.Errorf("events %q", got)
 	}
 }
+
+// A server that takes no verifications says so once or twice, and is not asked a
+// hundred times: a refusal is no race that others have won.
+func TestVerificationsRefused(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"zero": "0\n", "one": "1\n"})
+	s.landUnit("zero")
+	gittest.Script(t, filepath.Join(remote, "hooks/pre-receive"), "#!/bin/sh\necho asked >>asked\necho 'no pushes today' >&2\nexit 1\n")
+	r := s.try("git-land", "verify", "--record", "pass", "--check", "test", "--", "one")
+	if !strings.Contains(r.Stderr, "no pushes today") {
+		t.Errorf("exit %d: %s", r.Code, r.Stderr)
+	}
+	if n := strings.Count(gittest.Read(t, remote, "asked"), "\n"); n > 6 {
+		t.Errorf("asked %d times", n)
+	}
+}

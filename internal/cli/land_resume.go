@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -146,7 +147,7 @@ func notLanded(list []land.Conclusion) error {
 			return fault.New(fault.Failed, "%s is not on %s, and may come there yet", done.Unit, done.Branch.Branch()).
 				WithHint("git land reconcile   (it names the landing if that happens)")
 		default:
-			return fault.New(fault.Failed, "%s did not land", done.Unit).WithHint("git land   (to land it anew)")
+			return fault.New(fault.Failed, "%s did not land", cmp.Or(done.Unit, "operation "+done.Operation.String())).WithHint("git land   (to land it anew)")
 		}
 	}
 	return nil

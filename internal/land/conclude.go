@@ -27,6 +27,8 @@ type Conclusion struct {
 	Commit object.OID `json:"commit,omitempty"`
 	// Gone means that the branch was rewritten since, and has it no more.
 	Gone bool `json:"gone,omitempty"`
+	// Already means that it had come to this end before.
+	Already bool `json:"already,omitempty"`
 	// ByOthers means that another landing, or a repair, brought it there.
 	ByOthers bool `json:"by_others,omitempty"`
 	// MayArrive is where the branch would have to stay for a push of the dead
@@ -44,6 +46,8 @@ func (c Conclusion) String() string {
 	case !c.Landed && c.MayArrive != "":
 		return fmt.Sprintf("operation %s is given up; a push of it that is still on its way could move %s as long as that is at %s, and git land reconcile would name it",
 			c.Operation, c.Branch.Branch(), c.MayArrive.Short())
+	case c.Already:
+		return fmt.Sprintf("operation %s has landed %s on %s, and there was nothing to finish", c.Operation, c.Commit.Short(), c.Branch.Branch())
 	case c.ByOthers:
 		return fmt.Sprintf("operation %s had died, and others have brought %s to %s", c.Operation, c.Commit.Short(), c.Branch.Branch())
 	case !c.Landed:

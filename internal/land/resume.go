@@ -195,7 +195,7 @@ func (s *sequence) endWithoutIntent(ctx context.Context, v ledger.View, trace fo
 	c := Conclusion{Operation: s.journal.Operation, Remote: s.l.Remote, Lease: v.Name, Branch: v.Branch}
 	if trace.landed != nil {
 		land := trace.landed.By.Land
-		c.Landed, c.Branch, c.Unit, c.Commit = true, land.Branch, land.Unit, land.Commit
+		c.Landed, c.Already, c.Branch, c.Unit, c.Commit = true, true, land.Branch, land.Unit, land.Commit
 		v, err := s.l.Fetch(ctx, ledger.Want{Name: v.Name, Branch: land.Branch})
 		if err != nil {
 			return nil, err
