@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/ledger"
@@ -43,6 +44,9 @@ func completeRecord(ctx context.Context, l *ledger.Ledger, want ledger.Want, v l
 		has, err := hasRecord(ctx, l, v, a)
 		if err != nil || has {
 			return v, err
+		}
+		if v.Phase() == event.Frozen {
+			return v, frozenHalf(ctx, l, v, a)
 		}
 		done, what, err := writeRecord(ctx, l, v, a)
 		if err != nil || done {

@@ -60,7 +60,7 @@ func TestStoreNamesBadFiles(t *testing.T) {
 	d := session.Open(t.TempDir())
 	id := session.NewID(time.Now())
 	path := d.Journal().Path(id)
-	big := strings.Repeat("x", 1<<20)
+	big := strings.Repeat("x", 64<<20)
 	if err := d.Journal().Write(id, big); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("too big: got %v", err)
 	}
