@@ -51,7 +51,11 @@ func TestDelayedPushOfAKilledClient(t *testing.T) {
 	for i, d := range delays {
 		t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			n := (loops(200) + i) / len(delays)
+			rounds := loops(200)
+			if rounds < 200 {
+				rounds /= 2 // each takes seconds
+			}
+			n := (rounds + i) / len(delays)
 			remote := gittest.Remote(t)
 			if !d.atomic {
 				remote = notAtomic(t)

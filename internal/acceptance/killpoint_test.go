@@ -211,8 +211,12 @@ func killEverywhere(t *testing.T, sc scenario) {
 	template := newStage(t)
 	sc.prepare(template)
 	killer := gittest.KillGit(t)
-	// Of each stride points one is tried, chosen by the seed.
+	// Of each stride points one is tried, chosen by the seed: a twentieth in the
+	// ordinary tests, since a point costs several seconds.
 	stride := max(1, 100/loops(100))
+	if stride > 1 {
+		stride *= 2
+	}
 	pick := rand.New(rand.NewPCG(from, uint64(len(sc.name))))
 	chosen, tried, readers, locks, again, calls := -1, 0, 0, 0, 0, 0
 	survived := map[gittest.Point]bool{} // by variant
