@@ -10,16 +10,26 @@ import (
 	"syscall"
 )
 
-// maxFile bounds every file, when written as when read. A landing's journal has
-// a line for each path that was staged.
-const maxFile = 64 << 20
+// The bounds of files, when written as when read. A landing's journal has a line
+// for each path that was staged.
+const (
+	maxFile    = 1 << 20
+	maxJournal = 64 << 20
+)
+
+func bound(path string) int {
+	if filepath.Base(filepath.Dir(path)) == "journal" {
+		return maxJournal
+	}
+	return maxFile
+}
 
 // writeFile replaces path by data: one write, one sync of the file, one of the
 // directory. After a crash the old file or the new one is there, and after a
 // return without an error it is the new one.
 func writeFile(path string, data []byte) error {
-	if len(data) > maxFile {
-		return fmt.Errorf("write %s: %d bytes, at most %d are allowed", path, len(data), maxFile)
+	if limit := bound(path); len(data) > limit {
+		return fmt.Errorf("write %s: %d bytes, at most %d are allowed", path, len(data), limit)
 	}
 	// A name of its own for each writer: two of them must not share a file.
 	dir, pattern := filepath.Dir(path), filepath.Base(path)+".*.tmp"
@@ -50,7 +60,7 @@ func fill(f *os.File, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// readFile reads at most maxFile bytes. check, when not nil, sees the opened
+// readFile reads at most as many bytes as bound says. check, when not nil, sees the opened
 // file first.
 func readFile(path string, check func(fs.FileInfo) error) ([]byte, error) {
 	f, err := os.Open(path)
@@ -67,9 +77,10 @@ func readFile(path string, check func(fs.FileInfo) error) ([]byte, error) {
 			return nil, err
 		}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("read %s: more than %d bytes", path, maxFile)
+	limit := bound(path)
+	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err == nil && len(data) > limit {
+		err = fmt.Errorf("read %s: more than %d bytes", path, limit)
 	}
 	return data, err
 }

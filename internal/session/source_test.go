@@ -215,7 +215,7 @@ func TestBadSessionFileIsNamedAndKept(t *testing.T) {
 		"bad token": `{"format":1,"token":"` + token[1:] + `","holds":[]}`,
 		"bad hold":  `{"format":1,"token":"` + token + `","holds":[{"remote":".","name":"main","operation":"x"}]}`,
 		"newer":     `{"format":2,"token":"` + token + `"}`,
-		"too big":   strings.Repeat(" ", 64<<20) + `{"format":1,"token":"` + token + `"}`,
+		"too big":   strings.Repeat(" ", 1<<20) + `{"format":1,"token":"` + token + `"}`,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
