@@ -1,0 +1,132 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/session"
+)
+
+// holds reports whether this landing may push under the lease as v shows it.
+func (m *motion) holds(v ledger.View) bool {
+	return lease.Owns(m.root, v.Tip) || lease.Owns(m.brought.Root, v.Tip)
+}
+
+// enter makes sure that nobody else holds the lease, and on the held way that
+// this landing does. again means that the state has to be fetched anew.
+func (m *motion) enter(ctx context.Context, v ledger.View) (again bool, err error) {
+	hold := v.Hold()
+	switch {
+	case hold != nil && m.holds(v):
+		if !hold.Intent.IsZero() && hold.Intent != m.journal.Landing {
+			return false, fault.New(fault.Held, "landing %s was announced under the lease %s and has not ended", hold.Intent, v.Name).
+				WithHint("%s   (then run git land again)", m.l.Command("git", "land", "resume", hold.Operation.String()))
+		}
+		return false, nil
+	case !m.root.IsZero():
+		return false, m.lost(ctx, v)
+	case v.Phase() == event.Frozen:
+		return false, lease.InFrost(ctx, m.l, v)
+	case hold != nil:
+		if m.wait.Again(ctx, *hold) {
+			return true, nil
+		}
+		f := lease.Held(m.l, v, false).WithHint("run git land again with --timeout 10m to wait longer   (or, if that operation is dead: %s)", lease.BreakCommand(m.l, v))
+		return false, errors.Join(f, ctx.Err())
+	case !m.heldWay:
+		return false, nil
+	}
+	root := session.NewRoot()
+	m.journal.Token = root.Hex()
+	if err := m.write(); err != nil {
+		return false, err
+	}
+	grant, err := lease.Acquire(ctx, m.l, lease.Acquisition{Want: m.want, Root: root, Operation: m.journal.Operation,
+		Purpose: "git land " + m.journal.Unit,
+		Waiting: lease.Waiting{Limit: m.r.Waiting.Limit - time.Since(m.start), Tell: m.r.Waiting.Tell}})
+	if err != nil {
+		return false, err
+	}
+	m.root = root
+	m.step("leased", fmt.Sprintf("%s at %s, operation %s", grant.Name, grant.Remote, grant.Operation))
+	return true, nil
+}
+
+// brokenBefore refuses a session that believes to hold the lease, and does not
+// any more because it was broken: one that was taken off must not land as if
+// nothing had happened, though the lease may be free by now. It is told until
+// it has said that it knows.
+func (m *motion) brokenBefore(ctx context.Context, v ledger.View) error {
+	if !m.root.IsZero() || m.holds(v) || !m.believes(v.Name) {
+		return nil
+	}
+	end, err := lease.Ending(ctx, m.l, v, m.brought.Root)
+	if err != nil || end == nil {
+		return err
+	}
+	f := end.Lost(m.l)
+	if f == nil {
+		return nil // it gave the lease back itself
+	}
+	if m.r.Session.Kind() == session.FromVar {
+		return f.WithHint("unset GIT_LEASE_TOKEN   (then run git land again, as somebody who holds nothing)")
+	}
+	return f.WithHint("%s   (it forgets the hold; then run git land again)", m.l.Command("git", "lease", "release", v.Name))
+}
+
+// believes reports whether the session was given the lease, as far as its
+// environment or its file remember. A bare token may be of any lease.
+func (m *motion) believes(name string) bool {
+	if m.r.Session.Kind() == session.FromVar && len(m.brought.Holds) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(m.brought.Holds, func(h session.HoldNote) bool { return h.Name == name && h.Remote == m.l.Remote })
+}
+
+// lost tells the end of a hold that this landing had.
+func (m *motion) lost(ctx context.Context, v ledger.View) error {
+	root := m.root
+	if root.IsZero() {
+		root = m.brought.Root
+	}
+	end, err := lease.Ending(ctx, m.l, v, root)
+	if err != nil {
+		return err
+	}
+	if end != nil {
+		if f := end.Lost(m.l); f != nil {
+			return f
+		}
+	}
+	return fault.New(fault.Lost, "operation %s no longer holds the lease %s", m.journal.Operation, v.Name).
+		WithHint("%s", m.l.Command("git", "lease", "log", v.Name))
+}
+
+// settleTime is how long we go on after Ctrl-C to leave nothing behind.
+const settleTime = 30 * time.Second
+
+// giveUp ends an operation that did not land: it gives back a lease that the
+// landing acquired. The journal stays where the end is not known.
+func (m *motion) giveUp(ctx context.Context, cause error) error {
+	var open *openError
+	acquiring := m.journal.Token != "" && m.root.IsZero()
+	if errors.As(cause, &open) || acquiring && fault.ClassOf(cause) == fault.Unreachable {
+		return nil
+	}
+	if !m.root.IsZero() && fault.ClassOf(cause) != fault.Lost {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+		defer cancel()
+		if _, err := lease.Release(ctx, m.l, m.want, m.root); err != nil {
+			return fmt.Errorf("give the lease back: %w", err)
+		}
+	}
+	return m.forget()
+}
+
