@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/oklog/ulid/v2"
@@ -144,8 +145,11 @@ func notLanded(list []land.Conclusion) error {
 		switch {
 		case done.Landed:
 		case done.MayArrive != "":
-			return fault.New(fault.Failed, "%s is not on %s, and may come there yet", done.Unit, done.Branch.Branch()).
-				WithHint("git land reconcile   (it names the landing if that happens)")
+			hint := "git land reconcile   (it names the landing if that happens)"
+			if done.Kept {
+				hint = fmt.Sprintf("git land   (to land it anew, which keeps that push out; or, to give it up: git land abort %s --reason WHY)", done.Operation)
+			}
+			return fault.New(fault.Failed, "%s is not on %s, and may come there yet", done.Unit, done.Branch.Branch()).WithHint("%s", hint)
 		default:
 			return fault.New(fault.Failed, "%s did not land", cmp.Or(done.Unit, "operation "+done.Operation.String())).WithHint("git land   (to land it anew)")
 		}

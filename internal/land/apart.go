@@ -239,7 +239,7 @@ func (m *motion) carry(ctx context.Context, b *built) (done bool, err error) {
 		return false, m.takeBack(ctx, s, fault.New(fault.Unreachable, "a hook of this clone refused the push, and nothing landed: %w", unsent.said).
 			WithHint("mend what it objects to, and run git land again"), "a hook of its clone refused the push")
 	case errors.Is(err, errGone):
-		return false, m.taken(ctx, b)
+		return false, m.taken(ctx, s, b)
 	}
 	return false, m.open(err)
 }
@@ -254,9 +254,9 @@ func (m *motion) takeBack(ctx context.Context, s *sequence, cause error, why str
 	return cause
 }
 
-// taken tells the end of a landing whose lease was taken off it: the branch may
-// have moved before.
-func (m *motion) taken(ctx context.Context, b *built) error {
+// taken tells the end of a landing whose lease was taken off it. The journal stays
+// where the branch has moved, and where a push that was sent may move it yet.
+func (m *motion) taken(ctx context.Context, s *sequence, b *built) error {
 	v, err := m.l.Fetch(ctx, m.want)
 	if err != nil {
 		return m.open(err)
@@ -265,12 +265,23 @@ func (m *motion) taken(ctx context.Context, b *built) error {
 	if err != nil {
 		return m.open(err)
 	}
-	lost := m.lost(ctx, v)
-	if !in {
+	lost, ok := errors.AsType[*fault.Error](m.lost(ctx, v))
+	if !ok {
+		return m.open(fmt.Errorf("operation %s no longer holds the lease %s, and what became of it cannot be read", m.journal.Operation, v.Name))
+	}
+	resume := m.l.Command("git", "land", "resume", m.journal.Operation.String())
+	switch {
+	case in:
+		lost.What = fmt.Sprintf("%s has %s, but the lease was lost before record and event could be written: %s", v.Branch.Branch(), b.commit.Short(), lost.What)
+		lost.Hint = resume
+	case !s.fresh && v.Base == b.attempt.base(v.Branch):
+		lost.What += fmt.Sprintf("; its push of %s was sent, and may still arrive as long as %s is at %s",
+			b.commit.Short(), v.Branch.Branch(), nonEmpty(v.Base.Short(), "(unborn)"))
+		lost.Hint = fmt.Sprintf("%s   (it asks what became of that; or, to land it anew, which keeps it out: git land)", resume)
+	default:
 		return lost
 	}
-	return m.open(fmt.Errorf("%s has %s, but the lease was lost before record and event could be written: %w",
-		v.Branch.Branch(), b.commit.Short(), lost))
+	return &openError{lost}
 }
 
 // unannounced is the fault of a record that an intent cannot carry.

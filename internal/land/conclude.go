@@ -31,9 +31,13 @@ type Conclusion struct {
 	Already bool `json:"already,omitempty"`
 	// ByOthers means that another landing, or a repair, brought it there.
 	ByOthers bool `json:"by_others,omitempty"`
+	// GivenUp means that somebody asked for that, and it had not landed.
+	GivenUp bool `json:"given_up,omitempty"`
 	// MayArrive is where the branch would have to stay for a push of the dead
 	// process to move it still, at a remote where nothing else keeps it from it.
 	MayArrive object.OID `json:"may_arrive,omitempty"`
+	// Kept means that its journal stays in this clone until that is over.
+	Kept bool `json:"kept,omitempty"`
 	// Local says what became of the local branch; Hint is the command that
 	// does by hand what was left undone there.
 	Local string `json:"local,omitempty"`
@@ -43,6 +47,9 @@ type Conclusion struct {
 // String tells it in one sentence.
 func (c Conclusion) String() string {
 	switch {
+	case !c.Landed && c.MayArrive != "" && !c.GivenUp:
+		return fmt.Sprintf("operation %s has not landed, and no longer has its lease; a push of it that is still on its way could move %s as long as that is at %s",
+			c.Operation, c.Branch.Branch(), c.MayArrive.Short())
 	case !c.Landed && c.MayArrive != "":
 		return fmt.Sprintf("operation %s is given up; a push of it that is still on its way could move %s as long as that is at %s, and git land reconcile would name it",
 			c.Operation, c.Branch.Branch(), c.MayArrive.Short())
@@ -60,11 +67,12 @@ func (c Conclusion) String() string {
 }
 
 // concludeDead brings the landings of this worktree that died to their end:
-// what reached the authority is finished, what did not is made unable to.
-func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source) error {
+// what reached the authority is finished, what did not is made unable to. kept
+// means that one of them stays, of which a push may still arrive.
+func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source) (kept bool, err error) {
 	list, err := ListUnfinished(l.Dir)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, u := range list {
 		if u.gitDir != placeOf(l.Repo) {
@@ -72,22 +80,24 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source) er
 		}
 		c, err := concludeOne(ctx, l, u.Operation, from, "")
 		if err != nil {
-			return err
+			return kept, err
 		}
 		if c == nil {
 			continue // it ended between the look and the lock
 		}
+		kept = kept || c.Kept
 		l.Notice("%s", c)
 		if c.Hint != "" {
 			l.Notice("the local branch was left where it is: %s; hint: %s", c.Local, c.Hint)
 		}
 	}
-	return nil
+	return kept, nil
 }
 
 // concludeOne concludes the dead landing that has a journal here, and removes
-// that. It returns nil when there is no such journal any more. A reason means
-// that the landing is given up, unless it has landed.
+// that, unless a push of it may still arrive. It returns nil when there is no such
+// journal any more. A reason means that the landing is given up, unless it has
+// landed.
 func concludeOne(ctx context.Context, l *ledger.Ledger, op ulid.ULID, from session.Source, reason string) (*Conclusion, error) {
 	witness, err := l.Dir.Witness(op)
 	if errors.Is(err, session.ErrAlive) {
@@ -109,6 +119,9 @@ func concludeOne(ctx context.Context, l *ledger.Ledger, op ulid.ULID, from sessi
 	if err != nil {
 		witness.Close()
 		return nil, err
+	}
+	if c.Kept = c.MayArrive != "" && !c.GivenUp; c.Kept {
+		return &c, witness.Close()
 	}
 	if err := l.Dir.Journal().Remove(op); err != nil {
 		return nil, err
@@ -176,6 +189,7 @@ func (s *sequence) conclude(ctx context.Context, reason string) (Conclusion, *at
 		return c, nil, "", err
 	}
 	if a == nil {
+		c.GivenUp = reason != ""
 		c.MayArrive, err = s.mayArrive(ctx)
 		return c, nil, "", err
 	}

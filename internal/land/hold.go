@@ -129,4 +129,3 @@ func (m *motion) giveUp(ctx context.Context, cause error) error {
 	}
 	return m.forget()
 }
-

@@ -45,6 +45,11 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 	if targetHere { // the landing itself has moved HEAD
 		expected = s.commit
 	}
+	if err == nil && !targetHere && head.OID != expected && branch == s.change.branch {
+		if in, err := isIn(ctx, s.l, s.commit, head.OID); err == nil && in {
+			return "moved", "", nil // it has followed already
+		}
+	}
 	switch {
 	case err != nil:
 		return err.Error(), fallback, nil

@@ -51,15 +51,17 @@ type motion struct {
 // ambiguous choice, Held when the lease stays somebody else's, Lost when it was
 // broken under this landing, Ambiguous and Unreachable for the authority. After
 // a refusal nothing has landed, and what Land acquired is given back; only a
-// fault of class Unreachable may leave it open whether the push arrived, and
-// says so.
+// fault of class Unreachable, or Lost, may leave it open whether the push arrived,
+// and says so.
 func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 	if r.Force && strings.TrimSpace(r.Reason) == "" {
 		return Result{}, fault.New(fault.Usage, "landing unverified is on the record: the reason is empty").
 			WithHint("add --reason 'why it cannot wait for its verification'")
 	}
+	kept := false
 	if !r.DryRun {
-		if err := concludeDead(ctx, l, r.Session); err != nil {
+		var err error
+		if kept, err = concludeDead(ctx, l, r.Session); err != nil {
 			return Result{}, err
 		}
 		sweep(l)
@@ -80,6 +82,11 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 		m.afterwards(ctx)
 	} else if err := m.giveUp(ctx, nil); err != nil {
 		return m.result, err
+	}
+	if kept { // it has arrived meanwhile, or the branch has gone on without it
+		if _, err := concludeDead(context.WithoutCancel(ctx), l, r.Session); err != nil {
+			m.warn("an earlier landing is not concluded yet: %v", err)
+		}
 	}
 	return m.result, nil
 }

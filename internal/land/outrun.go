@@ -82,7 +82,7 @@ func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt,
 				j.Operation, v.Name, lease.Describe(*hold, l.Now())).
 				WithHint("run git land in the session that holds it, or: %s   (then run git land again)",
 					l.Command("git", "lease", "release", v.Name))
-		case hold != nil, !pending && j.Token == "":
+		case hold != nil, !pending && (j.Token == "" || s.had(fate)):
 			return errSettled // the chain has moved past the push by itself
 		}
 		if own {
@@ -98,6 +98,12 @@ func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt,
 		err = nil
 	}
 	return arrived, byOthers, err
+}
+
+// had reports whether the acquire of the lease that the landing took for itself is
+// known to have arrived: then it is not on its way any more.
+func (s *sequence) had(fate ledger.Fate) bool {
+	return slices.ContainsFunc(fate.Others, func(e event.Event) bool { return lease.Owns(s.root, &e) })
 }
 
 // frozenHalf is the refusal to mend, under a freeze, what a server left half

@@ -1,0 +1,137 @@
+package acceptance
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gitland/internal/gittest"
+)
+
+// breaker makes a script that takes the lease main off whoever holds it, in a
+// clone of its own, whatever repository it is started in.
+func breaker(t *testing.T, remote string) string {
+	t.Helper()
+	other := clone(t, remote)
+	path := filepath.Join(t.TempDir(), "break")
+	gittest.Script(t, path, fmt.Sprintf(`#!/bin/sh
+unset $(git rev-parse --local-env-vars)
+PATH='%s':$PATH
+cd '%s' && git-lease break main --reason 'it was in the way' --operation \
+	"$(git --git-dir='%s' log -1 --format='%%(trailers:key=Lease-Operation,valueonly,separator=)' refs/lease/main)" >&2
+`, bin, other.dir, remote))
+	return path
+}
+
+// losesItsPush has the next push of main go on without its landing: the git that
+// sends it is left to itself when the push has come to the gate, the lease is
+// taken off the landing, and the landing is told that the connection broke.
+func (s seat) losesItsPush(g gate, breaks string) seat {
+	s.t.Helper()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	dir := s.t.TempDir()
+	gittest.Script(s.t, filepath.Join(dir, "git"), fmt.Sprintf(`#!/bin/sh
+case "$*" in *push*:refs/heads/main*) mkdir '%[2]s/once' 2>/dev/null || exec '%[1]s' "$@" ;; *) exec '%[1]s' "$@" ;; esac
+'%[1]s' "$@" </dev/null >/dev/null 2>&1 &
+while [ ! -e '%[3]s/arrived' ]; do sleep 0.02; done
+'%[4]s'
+exit 128
+`, git, dir, g.dir, breaks))
+	s.env = gittest.WithPath(s.env, dir)
+	return s
+}
+
+// The lease is taken off a landing whose push of the branch was sent, and has not
+// come. Its journal is what brings it to its end, however late that is.
+func TestLeaseTakenOffWhileTheBranchIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	remote := notAtomic(t)
+	s, g := clone(t, remote), newGate(t, remote)
+	s.write(map[string]string{"one": "one\n", "two": "two\n"})
+	breaks := breaker(t, remote)
+	lost := s.losesItsPush(g, breaks)
+	r := lost.exits(6, "git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "one")
+	op := s.unfinished()
+	for _, want := range []string{"broken by " + gittest.Identity, "it was in the way", "may still arrive", "git land resume " + op} {
+		if !strings.Contains(r.Stderr, want) {
+			t.Errorf("not told %q: %s", want, r.Stderr)
+		}
+	}
+	// As long as it may come, that is what is said, and nothing is forgotten.
+	for range 2 {
+		if r := s.exits(1, "git-land", "resume"); strings.Contains(r.Stdout, "no longer arrive") {
+			t.Errorf("it may: %q", r.Stdout)
+		}
+	}
+	if got := s.unfinished(); got != op {
+		t.Errorf("unfinished: %q, want %s", got, op)
+	}
+	if got := kinds(t, remote); strings.Count(got, "void") > 0 {
+		t.Errorf("events %q", got)
+	}
+	g.open()
+	until(t, "the push arrives", func() bool { return count(t, remote, "one") == 1 })
+	told(t, s.try("git-land", "resume", op), 0, "finished it")
+	nothingOpen(t, s, remote)
+	s.landUnit("two")
+	agree(t, s, remote, 2)
+	s.exits(0, "git-land", "reconcile")
+}
+
+// unfinished is the one operation that has a journal in this clone.
+func (s seat) unfinished() string {
+	s.t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.dir, ".git/lease/journal/*.json"))
+	if err != nil || len(files) != 1 {
+		s.t.Fatalf("journals: %q, %v", files, err)
+	}
+	return strings.TrimSuffix(filepath.Base(files[0]), ".json")
+}
+
+// The same landing is run again meanwhile. Whichever of the two comes first, there
+// is one of them in the end.
+func TestLandedAnewWhileTheBranchIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	remote := notAtomic(t)
+	s, g := clone(t, remote), newGate(t, remote)
+	s.write(map[string]string{"one": "one\n", "two": "two\n"})
+	s.losesItsPush(g, breaker(t, remote)).exits(6, "git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "one")
+	op := s.unfinished()
+	// It comes between the conclusion of the dead and the look at the branch.
+	hook := filepath.Join(s.dir, ".git/hooks/pre-push")
+	gittest.Script(t, hook, fmt.Sprintf("#!/bin/sh\n: >'%s/open'\nuntil git --git-dir='%s' log -1 --format=%%s main | grep -q unit-one; do sleep 0.02; done\n", g.dir, remote))
+	r := s.exits(0, "git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "one")
+	if !strings.Contains(r.Stdout, "already landed") || !strings.Contains(r.Stderr, op) {
+		t.Errorf("told: %s%s", r.Stdout, r.Stderr)
+	}
+	if err := os.Remove(hook); err != nil {
+		t.Fatal(err)
+	}
+	nothingOpen(t, s, remote)
+	agree(t, s, remote, 1)
+	s.exits(0, "git-land", "reconcile")
+}
+
+// Nothing was sent when the lease was taken off: then there is nothing to wait for.
+func TestLeaseTakenOffBeforeTheBranchIsSent(t *testing.T) {
+	t.Parallel()
+	remote := notAtomic(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"zero": "0\n", "one": "one\n"})
+	s.landUnit("zero")
+	gittest.Script(t, filepath.Join(remote, "hooks/post-receive"), fmt.Sprintf(`#!/bin/sh
+while read -r old new ref; do git log -1 --format=%%B "$new" | grep -q '^Lease-Event: intent$' && exec '%s'; done
+exit 0
+`, breaker(t, remote)))
+	r := s.exits(6, "git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "one")
+	if !strings.Contains(r.Stderr, "broken by "+gittest.Identity) || strings.Contains(r.Stderr, "may still") {
+		t.Errorf("told: %s", r.Stderr)
+	}
+	nothingOpen(t, s, remote)
+}
