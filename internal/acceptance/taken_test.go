@@ -135,3 +135,50 @@ exit 0
 	}
 	nothingOpen(t, s, remote)
 }
+
+// The push that takes the lease was sent, its answer is lost, and what stands at the
+// authority tells nothing. It may still arrive, so it is not forgotten.
+func TestAcquireOfALandingIsNotKnown(t *testing.T) {
+	t.Parallel()
+	remote := notAtomic(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"zero": "0\n", "one": "one\n"})
+	s.landUnit("zero")
+	tip := gittest.Git(t, remote, "rev-parse", "refs/lease/main")
+	bad := gittest.Git(t, remote, "commit-tree", "-p", tip, "-m", "garbage", "main^{tree}")
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	gittest.Script(t, filepath.Join(dir, "git"), fmt.Sprintf(`#!/bin/sh
+case "$*" in *push*:refs/lease/main*) ;; *) exec '%[1]s' "$@" ;; esac
+echo "$*" >'%[2]s/push'
+'%[1]s' --git-dir='%[3]s' update-ref refs/lease/main %[4]s
+exit 128
+`, git, dir, remote, bad))
+	broken := s
+	broken.env = gittest.WithPath(s.env, dir)
+	r := broken.exits(8, "git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "one")
+	if op := s.unfinished(); !strings.Contains(r.Stderr, "git land resume "+op) || !strings.Contains(r.Stderr, "has taken the lease main") {
+		t.Errorf("told: %s", r.Stderr)
+	}
+	// The chain is put back, and the push comes.
+	gittest.Git(t, remote, "update-ref", "refs/lease/main", tip)
+	arrives := strings.Fields(gittest.Read(t, dir, "push"))
+	s.git("push", "-q", "origin", arrives[len(arrives)-1])
+	told(t, s.try("git-land", "resume"), 1, "no longer arrive")
+	nothingOpen(t, s, remote)
+	s.landUnit("one")
+	agree(t, s, remote, 2)
+
+	// The same of a command under the lease: its witness is the proof that it is gone.
+	os.Remove(filepath.Join(dir, "push"))
+	bad = gittest.Git(t, remote, "commit-tree", "-p", "refs/lease/main", "-m", "garbage", "main^{tree}")
+	script := filepath.Join(dir, "git")
+	gittest.Script(t, script, strings.Replace(read(t, script), "update-ref refs/lease/main", "update-ref refs/lease/main "+bad+" && exit 128 #", 1))
+	broken.exits(8, "git-lease", "run", "--", "true")
+	if left, err := filepath.Glob(filepath.Join(s.dir, ".git/lease/witness/*.json")); err != nil || len(left) != 1 {
+		t.Errorf("its record: %q, %v", left, err)
+	}
+}

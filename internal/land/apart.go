@@ -178,6 +178,12 @@ func (s *sequence) moveChain(ctx context.Context, v ledger.View, a *attempt) (e 
 	return e, out.Said, err
 }
 
+// takenBack begins the reason of an event by which the landing itself says that it
+// has nothing on its way.
+func (s *sequence) takenBack() string {
+	return "landing " + s.journal.Landing.String() + " taken back: "
+}
+
 // retract takes the announcement back, and keeps the lease.
 func (s *sequence) retract(ctx context.Context, why string) error {
 	_, err := s.l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
@@ -185,7 +191,7 @@ func (s *sequence) retract(ctx context.Context, why string) error {
 			return errSettled
 		}
 		_, err := d.Add(event.Event{Kind: event.Void, By: event.By{Operation: v.Hold().Operation,
-			Reason: event.CleanText("landing "+s.journal.Landing.String()+" taken back: "+why, event.MaxText)}})
+			Reason: event.CleanText(s.takenBack()+why, event.MaxText)}})
 		return err
 	})
 	if errors.Is(err, errSettled) {

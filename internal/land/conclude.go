@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/oklog/ulid/v2"
 
+	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
@@ -221,6 +224,12 @@ func (s *sequence) mayArrive(ctx context.Context) (object.OID, error) {
 	fate, err := s.l.Trace(ctx, v, s.journal.attempts())
 	if err != nil || fate.Arrived == nil || v.Base != s.journal.Attempts[n-1].base(v.Branch) {
 		return "", err
+	}
+	since := slices.IndexFunc(fate.Others, func(e event.Event) bool { return e.OID == fate.Arrived.OID })
+	for _, e := range fate.Others[since:] {
+		if e.Kind == event.Void && strings.HasPrefix(e.By.Reason, s.takenBack()) {
+			return "", nil
+		}
 	}
 	return v.Base, nil
 }

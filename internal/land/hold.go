@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,12 +52,28 @@ func (m *motion) enter(ctx context.Context, v ledger.View) (again bool, err erro
 	grant, err := lease.Acquire(ctx, m.l, lease.Acquisition{Want: m.want, Root: root, Operation: m.journal.Operation,
 		Purpose: "git land " + m.journal.Unit,
 		Waiting: lease.Waiting{Limit: m.r.Waiting.Limit - time.Since(m.start), Tell: m.r.Waiting.Tell}})
+	if ledger.IsUnsettled(err) {
+		return false, m.openHold(ctx, err)
+	}
 	if err != nil {
 		return false, err
 	}
 	m.root = root
 	m.step("leased", fmt.Sprintf("%s at %s, operation %s", grant.Name, grant.Remote, grant.Operation))
 	return true, nil
+}
+
+// openHold is the fault of a landing of which it is not known whether it has the
+// lease, or will come to it.
+func (m *motion) openHold(ctx context.Context, cause error) error {
+	f := fault.New(fault.Unreachable, "it is not known whether operation %s has taken the lease %s: %w", m.journal.Operation, m.want.Name, cause)
+	resume := m.l.Command("git", "land", "resume", m.journal.Operation.String())
+	f.WithHint("%s   (it asks, and gives the lease back)", resume)
+	if told, ok := errors.AsType[*fault.Error](cause); ok && told.Class == fault.Ambiguous { // the chain has to be mended first
+		f.Class, f.Facts = told.Class, told.Facts
+		f.WithHint("%s   (then: %s)", told.Hint, resume)
+	}
+	return errors.Join(ctx.Err(), &openError{f})
 }
 
 // brokenBefore refuses a session that believes to hold the lease, and does not
@@ -115,16 +132,18 @@ const settleTime = 30 * time.Second
 // giveUp ends an operation that did not land: it gives back a lease that the
 // landing acquired. The journal stays where the end is not known.
 func (m *motion) giveUp(ctx context.Context, cause error) error {
-	var open *openError
-	acquiring := m.journal.Token != "" && m.root.IsZero()
-	if errors.As(cause, &open) || acquiring && fault.ClassOf(cause) == fault.Unreachable {
+	if _, open := errors.AsType[*openError](cause); open {
 		return nil
 	}
 	if !m.root.IsZero() && fault.ClassOf(cause) != fault.Lost {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 		defer cancel()
 		if _, err := lease.Release(ctx, m.l, m.want, m.root); err != nil {
-			return fmt.Errorf("give the lease back: %w", err)
+			if fault.ClassOf(err) != fault.Lost { // it may be held still
+				return fault.New(cmp.Or(fault.ClassOf(err), fault.Unreachable), "the lease %s could not be given back: %w", m.want.Name, err).
+					WithHint("%s", m.l.Command("git", "land", "resume", m.journal.Operation.String()))
+			}
+			return errors.Join(fmt.Errorf("give the lease back: %w", err), m.forget())
 		}
 	}
 	return m.forget()

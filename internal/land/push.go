@@ -229,6 +229,9 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 			return m.interrupted(ctx, b)
 		}
 		out, err := m.l.Publish(ctx, p)
+		if err != nil && repeat > 0 { // an earlier one was sent
+			err = m.open(err)
+		}
 		if err != nil {
 			return false, err
 		}

@@ -138,7 +138,10 @@ func giveBack(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 	_, err := Release(ctx, l, w, root)
-	return err
+	if fault.ClassOf(err) == fault.Lost {
+		return err
+	}
+	return ledger.Unsettled(err)
 }
 
 // A Breaking takes a lease off its holder.

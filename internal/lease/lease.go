@@ -72,7 +72,7 @@ type Acquisition struct {
 // Acquire takes a lease with one compare-and-swap at the authority. It returns
 // a fault of class Held when somebody else, or this very session, has it and
 // the wait is over, and at once when it is frozen; nothing has been changed then. When ctx ends it leaves
-// nothing behind.
+// nothing behind. After a ledger.UnsettledError the lease may be held, or come to be.
 func Acquire(ctx context.Context, l *ledger.Ledger, a Acquisition) (Grant, error) {
 	grant, witness, err := acquire(ctx, l, a, a.Tie != 0)
 	if witness != nil { // what it recorded is of use when nobody has it locked
@@ -131,7 +131,7 @@ func acquire(ctx context.Context, l *ledger.Ledger, a Acquisition, recorded bool
 // dismiss lets go of the witness of an operation that ended with err. Its files
 // stay where the lease may still be held under it: Recover needs them then.
 func dismiss(w *session.Witness, err error) error {
-	if fault.ClassOf(err) == fault.Unreachable {
+	if ledger.IsUnsettled(err) {
 		return w.Close()
 	}
 	return w.Remove()

@@ -134,6 +134,28 @@ func (l *Ledger) after(ctx context.Context, tip event.Event, from object.OID) ([
 	return run[1:], nil
 }
 
+// An UnsettledError is the error of a publication that was sent, and of which it
+// is not known what became: it may have arrived, or may still. It says what its
+// cause says, whatever the class of that.
+type UnsettledError struct{ err error }
+
+func (e *UnsettledError) Error() string { return e.err.Error() }
+func (e *UnsettledError) Unwrap() error { return e.err }
+
+// Unsettled makes err an UnsettledError, unless it is nil.
+func Unsettled(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &UnsettledError{err}
+}
+
+// IsUnsettled reports whether there is an UnsettledError in err's tree.
+func IsUnsettled(err error) bool {
+	_, is := errors.AsType[*UnsettledError](err)
+	return is
+}
+
 // limits of the compare-and-swap loop. Losing to others is progress of theirs,
 // and bounded only against a server that answers nonsense; a push that neither
 // arrives nor is overtaken is refused, or stands before a lock that a dead
@@ -165,7 +187,8 @@ func Pause(ctx context.Context, d time.Duration) error {
 // Append publishes events that move nothing but the chain. compose adds them
 // to a draft on what was just fetched; it is called again after each lost race,
 // and may refuse. Append returns the last event that it published. An event
-// that could not be seen to arrive is a fault of class Unreachable.
+// that could not be seen to arrive is an UnsettledError: of class Unreachable, if
+// the authority did not tell, or what kept it from being read.
 //
 // When ctx ends in the middle, Append finds out what happened before it
 // returns, so that nothing arrives behind its back: the error then is the
@@ -211,6 +234,9 @@ func (l *Ledger) publishDraft(ctx context.Context, d *Draft, w Want) (*event.Eve
 		}
 		var err error
 		if out, err = l.Publish(ctx, p); err != nil {
+			if repeat > 0 { // an earlier one was sent
+				err = Unsettled(err)
+			}
 			return nil, View{}, err
 		}
 		if out.Done {
@@ -234,10 +260,10 @@ func (l *Ledger) publishDraft(ctx context.Context, d *Draft, w Want) (*event.Eve
 			return l.interrupted(ctx, d, w)
 		}
 		if err != nil || fate.Arrived != nil || !fate.Pending {
-			return fate.Arrived, v, err
+			return fate.Arrived, v, Unsettled(err)
 		}
 	}
-	return nil, View{}, l.refused(out.Said)
+	return nil, View{}, Unsettled(l.refused(out.Said))
 }
 
 // Begun reports whether a published draft has put a branch under the lease, or
@@ -282,7 +308,7 @@ func (l *Ledger) interrupted(ctx context.Context, d *Draft, w Want) (*event.Even
 		}
 		fate, err := l.Trace(ctx, v, attempts)
 		if err != nil || fate.Arrived != nil && fate.Arrived.Kind != event.Void || fate.Arrived == nil && !fate.Pending {
-			return fate.Arrived, v, errors.Join(cause, err)
+			return fate.Arrived, v, errors.Join(cause, Unsettled(err))
 		}
 		if fate.Arrived != nil {
 			return nil, v, cause
@@ -298,8 +324,8 @@ func (l *Ledger) interrupted(ctx context.Context, d *Draft, w Want) (*event.Even
 		}
 		l.Publish(ctx, Publication{Moves: []git.Move{next.Move()}, Message: "lease: " + string(next.Tip().Kind)})
 	}
-	return nil, View{}, errors.Join(cause, fault.New(fault.Unreachable,
-		"it is not known whether the last push to %s arrived", l.Remote).WithHint("git lease show %s", d.view.Name))
+	return nil, View{}, errors.Join(cause, Unsettled(fault.New(fault.Unreachable,
+		"it is not known whether the last push to %s arrived", l.Remote).WithHint("git lease show %s", d.view.Name)))
 }
 
 // voidDraft builds the event that outruns the push of d.
