@@ -13,7 +13,6 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/land"
 	"gitland/internal/ledger"
-	"gitland/internal/session"
 )
 
 func resumeCommand() *command {
@@ -31,7 +30,7 @@ as far as it reached the remote, once its lease was broken.`,
 git land resume
 git land resume 01JZ6Y8T3N4V5W6X7Y8Z9ABCDE`,
 		exits: []int{1, 3, 8, 9},
-		flags: []cli.Flag{jsonFlag(), ontoFlag(), remoteFlag()},
+		flags: []cli.Flag{deadFlag(), jsonFlag(), ontoFlag(), remoteFlag()},
 		run:   resumeLanding,
 	}
 }
@@ -49,14 +48,18 @@ OPERATION may be left out when only one landing of this worktree did not end.`,
 git land abort --reason "not wanted any more"
 git land abort 01JZ6Y8T3N4V5W6X7Y8Z9ABCDE --reason "laptop is gone"`,
 		exits: []int{3, 8, 9},
-		flags: []cli.Flag{text("reason", "`TEXT` for the record"), jsonFlag(), ontoFlag(), remoteFlag()},
+		flags: []cli.Flag{text("reason", "`TEXT` for the record"), deadFlag(), jsonFlag(), ontoFlag(), remoteFlag()},
 		run:   abortLanding,
 	}
 }
 
+func deadFlag() cli.Flag {
+	return boolean("dead", "its process is dead, though this clone, moved or restored, cannot prove it")
+}
+
 func resumeLanding(ctx context.Context, c *call) error {
-	return c.ending(ctx, func(l *ledger.Ledger, w ledger.Want, op ulid.ULID, from session.Source) error {
-		list, err := land.Resume(ctx, l, w, op, from)
+	return c.ending(ctx, func(l *ledger.Ledger, e land.Ending) error {
+		list, err := land.Resume(ctx, l, e)
 		c.printConclusions(list, err)
 		if err == nil && len(list) == 0 {
 			c.note("no landing of this worktree is unfinished")
@@ -69,8 +72,9 @@ func abortLanding(ctx context.Context, c *call) error {
 	if _, explained := c.in.last("reason"); !explained {
 		return fault.New(fault.Usage, "giving up a landing needs a reason").WithHint("add --reason 'why it is not wanted any more'")
 	}
-	return c.ending(ctx, func(l *ledger.Ledger, w ledger.Want, op ulid.ULID, from session.Source) error {
-		done, err := land.Abort(ctx, l, w, op, c.opts.String("reason"), from)
+	return c.ending(ctx, func(l *ledger.Ledger, e land.Ending) error {
+		e.Reason = c.opts.String("reason")
+		done, err := land.Abort(ctx, l, e)
 		if err == nil {
 			c.printConclusions([]land.Conclusion{done}, nil)
 		}
@@ -79,25 +83,28 @@ func abortLanding(ctx context.Context, c *call) error {
 }
 
 // ending opens what resume and abort need.
-func (c *call) ending(ctx context.Context, end func(*ledger.Ledger, ledger.Want, ulid.ULID, session.Source) error) error {
+func (c *call) ending(ctx context.Context, end func(*ledger.Ledger, land.Ending) error) error {
 	op, err := c.operation()
 	if err != nil {
 		return err
+	}
+	e := land.Ending{Operation: op, Dead: c.opts.Bool("dead")}
+	if e.Dead && op.IsZero() {
+		return fault.New(fault.Usage, "--dead is about one operation, and none is named").
+			WithHint("git land status   (it names those that did not end)")
 	}
 	l, err := c.open(ctx, "")
 	if err != nil {
 		return err
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, "")
-	if err != nil {
+	if e.Want, err = c.want(l, ""); err != nil {
 		return err
 	}
-	from, err := l.Dir.FromEnv(c.env.Get)
-	if err != nil {
+	if e.Session, err = l.Dir.FromEnv(c.env.Get); err != nil {
 		return err
 	}
-	return end(l, want, op, from)
+	return end(l, e)
 }
 
 // operation is the operand that names one; the zero id when there is none.

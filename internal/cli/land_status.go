@@ -59,6 +59,8 @@ type unfinishedJSON struct {
 	Since     time.Time  `json:"since"`
 	Branch    object.Ref `json:"branch"`
 	Alive     bool       `json:"alive"`
+	Doubt     string     `json:"doubt,omitempty"` // why it is not known to be dead
+	Next      string     `json:"next,omitempty"`  // the command that ends it
 }
 
 func landStatus(ctx context.Context, c *call) error {
@@ -102,15 +104,22 @@ func (c *call) statusJSON(o land.Outlook) statusJSON {
 func newUnfinishedJSON(list []land.Unfinished) []unfinishedJSON {
 	var j []unfinishedJSON
 	for _, u := range list {
-		j = append(j, unfinishedJSON{u.Operation.String(), u.Since.UTC(), u.Branch, u.Alive})
+		one := unfinishedJSON{u.Operation.String(), u.Since.UTC(), u.Branch, u.Alive, u.Doubt, u.Next}
+		if u.Alive {
+			one.Next = ""
+		}
+		j = append(j, one)
 	}
 	return j
 }
 
 func (c *call) describeUnfinished(u land.Unfinished) string {
-	state := "died: git land resume " + u.Operation.String()
-	if u.Alive {
+	state := "died: " + u.Next
+	switch {
+	case u.Alive:
 		state = "is under way"
+	case u.Doubt != "":
+		state = "may be under way elsewhere, " + u.Doubt + ": " + u.Next
 	}
 	return fmt.Sprintf("operation %s on %s, begun %s ago, %s", u.Operation, u.Branch.Branch(), lease.Age(c.env.Now().Sub(u.Since)), state)
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/oklog/ulid/v2"
 
@@ -70,9 +71,10 @@ func (c Conclusion) String() string {
 }
 
 // concludeDead brings the landings of this worktree that died to their end:
-// what reached the authority is finished, what did not is made unable to. kept
-// means that one of them stays, of which a push may still arrive.
-func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source) (kept bool, err error) {
+// what reached the authority is finished, what did not is made unable to. It waits
+// for one that is under way, at most as long as patience says, and takes that off
+// it. kept means that one of them stays, of which a push may still arrive.
+func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source, patience *time.Duration) (kept bool, err error) {
 	list, err := ListUnfinished(l.Dir)
 	if err != nil {
 		return false, err
@@ -81,7 +83,14 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source) (k
 		if u.gitDir != placeOf(l.Repo) {
 			continue
 		}
-		c, err := concludeOne(ctx, l, u.Operation, from, "")
+		c, err := concludeOne(ctx, l, Ending{Operation: u.Operation, Session: from})
+		for errors.Is(err, session.ErrAlive) && outlive(ctx, l, u.Operation, patience) {
+			c, err = concludeOne(ctx, l, Ending{Operation: u.Operation, Session: from})
+		}
+		if f, ok := errors.AsType[*fault.Error](err); ok && errors.Is(err, session.ErrAlive) {
+			f.WithHint("run git land again with --timeout 10m to wait longer for it")
+			err = errors.Join(f, ctx.Err())
+		}
 		if err != nil {
 			return kept, err
 		}
@@ -97,15 +106,38 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source) (k
 	return kept, nil
 }
 
+// outlive waits until the process of a landing is gone, and reports whether that
+// came within patience.
+func outlive(ctx context.Context, l *ledger.Ledger, op ulid.ULID, patience *time.Duration) bool {
+	start := time.Now()
+	defer func() { *patience = max(0, *patience-time.Since(start)) }()
+	for told, n := false, 0; ; n++ {
+		left := *patience - time.Since(start)
+		if left <= 0 || ledger.Pause(ctx, min(left, ledger.Backoff(n, time.Second/4))) != nil {
+			return false
+		}
+		if alive, err := l.Dir.Alive(op); err == nil && !alive || errors.Is(err, session.ErrNoWitness) {
+			return true
+		}
+		if !told && time.Since(start) > time.Second {
+			told = true
+			l.Notice("waiting for operation %s, which this worktree is landing already", op)
+		}
+	}
+}
+
 // concludeOne concludes the dead landing that has a journal here, and removes
 // that, unless a push of it may still arrive. It returns nil when there is no such
-// journal any more. A reason means that the landing is given up, unless it has
-// landed.
-func concludeOne(ctx context.Context, l *ledger.Ledger, op ulid.ULID, from session.Source, reason string) (*Conclusion, error) {
+// journal any more. With a reason the landing is given up, unless it has landed.
+// The error is session.ErrAlive while it is under way in this clone.
+func concludeOne(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, error) {
+	op := e.Operation
 	witness, err := l.Dir.Witness(op)
 	if errors.Is(err, session.ErrAlive) {
-		return nil, fault.New(fault.Held, "a landing of this clone is under way, operation %s", op).
+		f := fault.New(fault.Held, "a landing of this clone is under way, operation %s", op).
 			WithHint("wait for it, then run git land again")
+		f.Err = session.ErrAlive
+		return nil, f
 	}
 	if err != nil {
 		return nil, err
@@ -114,9 +146,12 @@ func concludeOne(ctx context.Context, l *ledger.Ledger, op ulid.ULID, from sessi
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, witness.Remove()
 	}
+	if err == nil && !e.Dead {
+		err = dead(l.Dir, j)
+	}
 	var c Conclusion
 	if err == nil {
-		c, err = concludeAt(ctx, l, j, from, reason)
+		c, err = concludeAt(ctx, l, j, e.Session, e.Reason)
 		l.Repo.Reread() // it may have moved HEAD
 	}
 	if err != nil {
@@ -132,6 +167,18 @@ func concludeOne(ctx context.Context, l *ledger.Ledger, op ulid.ULID, from sessi
 	err = witness.Remove()
 	sweep(l)
 	return &c, err
+}
+
+// dead refuses an operation that may live elsewhere: its journal came here with a
+// copy of the clone, or its witness proves nothing.
+func dead(dir session.Dir, j journal) error {
+	why, err := dir.Doubt(j.Operation, j.Origin)
+	if err != nil || why == "" {
+		return err
+	}
+	return fault.New(fault.Held, "operation %s, of which there is a journal here, may still be under way: %s", j.Operation, why).
+		WithHint("%s", forgetOrResume(dir, j.Operation)).
+		WithFacts(map[string]any{"operation": j.Operation.String(), "verdict": session.Unknown, "comparison": why})
 }
 
 // concludeAt ends one dead landing at the authority to which it was made, which

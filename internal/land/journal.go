@@ -23,15 +23,17 @@ import (
 // another process can bring it to its end. It is private to this clone, and
 // never the truth about who holds a lease or what has landed.
 type journal struct {
-	Format    int        `json:"format"`
-	Operation ulid.ULID  `json:"operation"`
-	Landing   ulid.ULID  `json:"landing"`
-	GitDir    string     `json:"git_dir"` // of the worktree that lands, from the common one: clones are moved
-	Remote    string     `json:"remote"`
-	Address   string     `json:"address"` // of the remote, as ledger.Address
-	Lease     string     `json:"lease"`
-	Branch    object.Ref `json:"branch"`
-	Unit      string     `json:"unit"`
+	Format    int       `json:"format"`
+	Operation ulid.ULID `json:"operation"`
+	Landing   ulid.ULID `json:"landing"`
+	// Origin tells the clone in which it began from its copies.
+	Origin  session.Origin `json:"origin"`
+	GitDir  string         `json:"git_dir"` // of the worktree that lands, from the common one: clones are moved
+	Remote  string         `json:"remote"`
+	Address string         `json:"address"` // of the remote, as ledger.Address
+	Lease   string         `json:"lease"`
+	Branch  object.Ref     `json:"branch"`
+	Unit    string         `json:"unit"`
 	// Token is the root of a lease that the landing acquired for itself;
 	// empty on the one-push way, and under a lease that the session brought.
 	Token   string `json:"token,omitempty"`
@@ -187,11 +189,25 @@ func ListUnfinished(dir session.Dir) ([]Unfinished, error) {
 			broken = cmp.Or(broken, err)
 			continue // it must not hide the others
 		}
-		alive, err := dir.Alive(id)
-		if err != nil && !errors.Is(err, session.ErrNoWitness) {
+		u := Unfinished{Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, gitDir: j.GitDir, hold: j.Hold}
+		if u.Alive, err = dir.Alive(id); err != nil && !errors.Is(err, session.ErrNoWitness) {
 			return nil, err
 		}
-		list = append(list, Unfinished{Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, Alive: alive, gitDir: j.GitDir, hold: j.Hold})
+		if !u.Alive {
+			if u.Doubt, err = dir.Doubt(id, j.Origin); err != nil {
+				return nil, err
+			}
+		}
+		if u.Next = "git land resume " + id.String(); u.Doubt != "" {
+			u.Next = forgetOrResume(dir, id)
+		}
+		list = append(list, u)
 	}
 	return list, broken
+}
+
+// forgetOrResume are the ways on from a landing that may live elsewhere.
+func forgetOrResume(dir session.Dir, op ulid.ULID) string {
+	return fmt.Sprintf("%s   (in a copy: it forgets what is the other clone's; or, where that is gone for good: git land resume %s --dead)",
+		fault.Command("rm", dir.Journal().Path(op)), op)
 }

@@ -121,6 +121,8 @@ type Unfinished struct {
 	Since     time.Time
 	Branch    object.Ref
 	Alive     bool
+	Doubt     string // why it is not known to have died, though nobody here is at work on it; "" where it is
+	Next      string // the command that ends it, unless it is alive
 
 	gitDir string
 	hold   ulid.ULID // under which it lands, where the session brought that

@@ -61,7 +61,7 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 	kept := false
 	if !r.DryRun {
 		var err error
-		if kept, err = concludeDead(ctx, l, r.Session); err != nil {
+		if kept, err = concludeDead(ctx, l, r.Session, &r.Waiting.Limit); err != nil {
 			return Result{}, err
 		}
 		sweep(l)
@@ -84,7 +84,7 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 		return m.result, err
 	}
 	if kept { // it has arrived meanwhile, or the branch has gone on without it
-		if _, err := concludeDead(context.WithoutCancel(ctx), l, r.Session); err != nil {
+		if _, err := concludeDead(context.WithoutCancel(ctx), l, r.Session, new(time.Duration)); err != nil {
 			m.warn("an earlier landing is not concluded yet: %v", err)
 		}
 	}
@@ -100,8 +100,12 @@ func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
 	}
 	m.journal = journal{Format: journalFormat, Operation: l.NewID(), Landing: l.NewID(), GitDir: placeOf(l.Repo), Remote: l.Remote, Address: l.Address()}
 	var err error
-	if m.witness, err = l.Dir.Witness(m.journal.Operation); r.DryRun {
+	m.witness, err = l.Dir.Witness(m.journal.Operation)
+	switch {
+	case r.DryRun:
 		err = nil // it is for temporary files alone
+	case err == nil:
+		m.journal.Origin, err = l.Dir.Origin(m.journal.Operation)
 	}
 	return m, err
 }

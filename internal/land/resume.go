@@ -19,19 +19,34 @@ import (
 	"gitland/internal/session"
 )
 
+// An Ending asks for the end of landings that did not come to it.
+type Ending struct {
+	// Want is the lease, and the branch, on whose chain an operation is looked for
+	// of which this clone has no journal.
+	Want      ledger.Want
+	Operation ulid.ULID
+	Session   session.Source // that asks
+	Reason    string         // why it is given up
+	// Dead says that the process of Operation is known to be dead, where this
+	// clone cannot prove it: it was moved, or restored.
+	Dead bool
+}
+
 // Resume brings landings that did not end to their end: what reached the
 // authority is finished, the rest is made unable to arrive. The zero operation
 // means all those that this worktree began. A named one may be of another
 // worktree of the clone; one of which this clone has no journal is looked for on
-// the chain of w, where its announced landing is finished under this session's
+// the chain, where its announced landing is finished under this session's
 // lease (git lease break --acquire) or while the lease is free.
 //
 // It returns what it has concluded also with an error. The error is of class
-// Held while the operation lives, or holds the lease elsewhere; of class Usage
-// when nobody knows the operation; of class Unreachable when nothing is known yet.
-func Resume(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, from session.Source) ([]Conclusion, error) {
-	if !op.IsZero() {
-		c, err := endOne(ctx, l, w, op, from, "")
+// Held while the operation lives, or may live, or holds the lease elsewhere; of
+// class Usage when nobody knows the operation; of class Unreachable when nothing
+// is known yet.
+func Resume(ctx context.Context, l *ledger.Ledger, e Ending) ([]Conclusion, error) {
+	e.Reason = ""
+	if !e.Operation.IsZero() {
+		c, err := endOne(ctx, l, e)
 		if c == nil {
 			return nil, err
 		}
@@ -47,7 +62,8 @@ func Resume(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, 
 		if u.gitDir != placeOf(l.Repo) {
 			continue
 		}
-		c, err := concludeOne(ctx, l, u.Operation, from, "")
+		e.Operation = u.Operation
+		c, err := concludeOne(ctx, l, e)
 		if c != nil {
 			done = append(done, *c)
 		}
@@ -62,19 +78,19 @@ func Resume(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, 
 // finished, as by Resume. The zero operation means the only one of this worktree
 // that did not end. The errors are those of Resume; Usage also for an empty
 // reason, and where there is none or more than one to choose from.
-func Abort(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, reason string, from session.Source) (Conclusion, error) {
-	reason = event.CleanText(reason, event.MaxText)
-	if strings.TrimSpace(reason) == "" {
+func Abort(ctx context.Context, l *ledger.Ledger, e Ending) (Conclusion, error) {
+	e.Reason = event.CleanText(e.Reason, event.MaxText)
+	if strings.TrimSpace(e.Reason) == "" {
 		return Conclusion{}, fault.New(fault.Usage, "a landing is given up on the record: the reason is empty").
 			WithHint("add --reason 'why it is not wanted any more'")
 	}
-	if op.IsZero() {
+	if e.Operation.IsZero() {
 		var err error
-		if op, err = onlyUnfinished(l); err != nil {
+		if e.Operation, err = onlyUnfinished(l); err != nil {
 			return Conclusion{}, err
 		}
 	}
-	c, err := endOne(ctx, l, w, op, from, reason)
+	c, err := endOne(ctx, l, e)
 	if c == nil {
 		return Conclusion{}, err
 	}
@@ -104,14 +120,16 @@ func onlyUnfinished(l *ledger.Ledger) (ulid.ULID, error) {
 
 // endOne ends one operation: by its journal, by those of the landings under its
 // hold, or by what the chain has of it.
-func endOne(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, from session.Source, reason string) (*Conclusion, error) {
+func endOne(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, error) {
 	list, unreadable := ListUnfinished(l.Dir)
 	var last *Conclusion
 	for _, u := range list {
-		if u.Operation != op && u.hold != op {
+		if u.Operation != e.Operation && u.hold != e.Operation {
 			continue
 		}
-		c, err := concludeOne(ctx, l, u.Operation, from, reason)
+		mine := e
+		mine.Operation = u.Operation
+		c, err := concludeOne(ctx, l, mine)
 		if err != nil {
 			return nil, err
 		}
@@ -120,13 +138,14 @@ func endOne(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, 
 	if last != nil || unreadable != nil {
 		return last, unreadable
 	}
-	return endForeign(ctx, l, w, op, from, reason)
+	return endForeign(ctx, l, e)
 }
 
 // endForeign ends an operation whose clone is gone, or is another one, by what
 // stands on the chain. What never left that clone cannot be finished here.
-func endForeign(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.ULID, from session.Source, reason string) (*Conclusion, error) {
-	v, err := l.Fetch(ctx, w)
+func endForeign(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, error) {
+	op, reason := e.Operation, e.Reason
+	v, err := l.Fetch(ctx, e.Want)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +153,7 @@ func endForeign(ctx context.Context, l *ledger.Ledger, w ledger.Want, op ulid.UL
 		return nil, v.Problem
 	}
 	j := journal{Operation: op, Remote: l.Remote, Lease: v.Name, Branch: v.Branch, Brought: true}
-	s, err := newSequence(l, &j, from)
+	s, err := newSequence(l, &j, e.Session)
 	if err != nil {
 		return nil, err
 	}
