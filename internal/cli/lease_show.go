@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -114,7 +116,7 @@ func show(ctx context.Context, c *call) error {
 		if c.opts.Bool("json") {
 			shown = append(shown, c.leaseJSON(s, own))
 		} else {
-			c.printLease(s, own)
+			c.printLease(l, s, own, unfinished)
 		}
 	}
 	if c.opts.Bool("json") {
@@ -171,7 +173,7 @@ func (c *call) leaseJSON(s lease.Status, own session.Root) leaseJSON {
 	return j
 }
 
-func (c *call) printLease(s lease.Status, own session.Root) {
+func (c *call) printLease(l *ledger.Ledger, s lease.Status, own session.Root, unfinished []land.Unfinished) {
 	c.out.printf("%s at %s: ", paint(bold, s.Name), s.Remote)
 	switch {
 	case s.Problem != nil:
@@ -191,7 +193,25 @@ func (c *call) printLease(s lease.Status, own session.Root) {
 		}
 		c.out.printf("%s%s by %s\n", paint(yellow, s.State), whose, lease.Describe(*s.Tip.State.Hold, c.env.Now()))
 		if h := s.Tip.State.Hold; !h.Intent.IsZero() {
-			c.out.printf("  landing %s was announced and has not ended: git land resume %s\n", h.Intent, h.Operation)
+			c.out.printf("  landing %s was announced, and %s\n", h.Intent, announced(l, s, unfinished))
 		}
 	}
+}
+
+// announced says what this clone knows of the landing that was announced under the
+// lease, and what can be done about it.
+func announced(l *ledger.Ledger, s lease.Status, unfinished []land.Unfinished) string {
+	h := s.Tip.State.Hold
+	i := slices.IndexFunc(unfinished, func(u land.Unfinished) bool { return u.Under(h.Operation) })
+	switch {
+	case i < 0:
+		return fmt.Sprintf("not by this clone: ask its holder, or, if it is dead: %s   (then: %s)",
+			l.Command("git", "lease", "break", s.Name, "--operation", h.Operation.String(), "--reason", "WHY", "--acquire"),
+			l.Command("git", "land", "resume", h.Operation.String()))
+	case unfinished[i].Alive:
+		return "is under way in this clone"
+	case unfinished[i].Doubt != "":
+		return "may be under way elsewhere, " + unfinished[i].Doubt + ": " + unfinished[i].Next
+	}
+	return "died in this clone: " + unfinished[i].Next
 }

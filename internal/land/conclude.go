@@ -33,6 +33,9 @@ type Conclusion struct {
 	Gone bool `json:"gone,omitempty"`
 	// Already means that it had come to this end before.
 	Already bool `json:"already,omitempty"`
+	// Withdrawn says who had given it up before, or had made sure that it could not
+	// arrive; nil where nobody had.
+	Withdrawn *Withdrawal `json:"withdrawn,omitempty"`
 	// ByOthers means that another landing, or a repair, brought it there.
 	ByOthers bool `json:"by_others,omitempty"`
 	// GivenUp means that somebody asked for that, and it had not landed.
@@ -48,6 +51,15 @@ type Conclusion struct {
 	Hint  string `json:"hint,omitempty"`
 }
 
+// A Withdrawal is the event by which a landing came to be no more.
+type Withdrawal struct {
+	By     string     `json:"by"`
+	Host   string     `json:"host,omitempty"`
+	At     time.Time  `json:"at"` // by the clock of who did
+	Reason string     `json:"reason"`
+	Event  object.OID `json:"event"`
+}
+
 // String tells it in one sentence.
 func (c Conclusion) String() string {
 	switch {
@@ -57,6 +69,9 @@ func (c Conclusion) String() string {
 	case !c.Landed && c.MayArrive != "":
 		return fmt.Sprintf("operation %s is given up; a push of it that is still on its way could move %s as long as that is at %s, and git land reconcile would name it",
 			c.Operation, c.Branch.Branch(), c.MayArrive.Short())
+	case !c.Landed && c.Withdrawn != nil:
+		w := c.Withdrawn
+		return fmt.Sprintf("operation %s did not land: it was withdrawn by %s on %s, because: %s", c.Operation, w.By, w.At.UTC().Format("2006-01-02 15:04 MST"), w.Reason)
 	case c.Already:
 		return fmt.Sprintf("operation %s has landed %s on %s, and there was nothing to finish", c.Operation, c.Commit.Short(), c.Branch.Branch())
 	case c.ByOthers:

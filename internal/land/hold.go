@@ -39,7 +39,7 @@ func (m *motion) enter(ctx context.Context, v ledger.View) (again bool, err erro
 		if m.wait.Again(ctx, *hold) {
 			return true, nil
 		}
-		f := lease.Held(m.l, v, false).WithHint("run git land again with --timeout 10m to wait longer   (or, if that operation is dead: %s)", lease.BreakCommand(m.l, v))
+		f := lease.Held(m.l, v, false).WithHint("run git land again with --timeout 10m to wait longer   (or, if that operation is dead: %s)", lease.FreeCommand(m.l, v))
 		return false, errors.Join(f, ctx.Err())
 	case !m.heldWay:
 		return false, nil

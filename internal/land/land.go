@@ -128,6 +128,10 @@ type Unfinished struct {
 	hold   ulid.ULID // under which it lands, where the session brought that
 }
 
+// Under reports whether the landing took the lease that operation op holds, or
+// lands under it.
+func (u Unfinished) Under(op ulid.ULID) bool { return u.Operation == op || u.hold == op }
+
 // An Entry is one landing of the log.
 type Entry struct {
 	Event   event.Event  // of kind Land

@@ -23,7 +23,8 @@ import (
 // byOthers means that another landing, or a repair, accounts for the commit.
 func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt, byOthers bool, err error) {
 	l, j := s.l, *s.journal
-	if reason == "" {
+	given := reason != ""
+	if !given {
 		reason = "operation " + j.Operation.String() + " ended before it landed"
 	}
 	_, err = l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
@@ -49,6 +50,9 @@ func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt,
 		}
 		if brought {
 			act.By.Operation = hold.Operation
+			if half == nil && given {
+				act.By.Reason = event.CleanText("operation "+j.Operation.String()+" given up: "+reason, event.MaxText)
+			}
 		}
 		switch {
 		case err != nil:
@@ -76,7 +80,7 @@ func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt,
 		case brought && pending:
 		case hold != nil && hold.Intent == j.Landing:
 			return fault.New(fault.Held, "landing %s is announced, and the lease %s is held by %s", j.Landing, v.Name, lease.Describe(*hold, l.Now())).
-				WithHint("run git land resume in the session that holds it, or: %s --acquire   (then git land resume %s)", lease.BreakCommand(l, v), j.Operation)
+				WithHint("run git land resume in the session that holds it, or: %s   (then git land resume %s)", lease.BreakCommand(l, v, "--acquire"), j.Operation)
 		case pending && hold != nil:
 			return fault.New(fault.Held, "the push of operation %s may still arrive, and the lease %s is held by %s",
 				j.Operation, v.Name, lease.Describe(*hold, l.Now())).

@@ -124,7 +124,7 @@ func endOne(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, error
 	list, unreadable := ListUnfinished(l.Dir)
 	var last *Conclusion
 	for _, u := range list {
-		if u.Operation != e.Operation && u.hold != e.Operation {
+		if !u.Under(e.Operation) {
 			continue
 		}
 		mine := e
@@ -176,8 +176,11 @@ func endForeign(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, e
 		return nil, err
 	}
 	c, _, _, err := s.conclude(ctx, reason)
-	if err == nil && !c.Landed && reason != "" && !trace.settled {
-		err = s.giveUp(ctx, reason)
+	if err == nil && !c.Landed {
+		c.Withdrawn = trace.withdrawal()
+		if reason != "" && !trace.settled && trace.withdrawn == nil {
+			err = s.giveUp(ctx, reason)
+		}
 	}
 	if err != nil {
 		return nil, err // nothing is known yet
@@ -192,12 +195,12 @@ func (s *sequence) answerable(v ledger.View, trace footprint) error {
 	switch {
 	case holds && !s.own(v):
 		f := lease.Held(l, v, false)
-		f.Hint = lease.BreakCommand(l, v) + " --acquire   (if it is dead; then this again)"
+		f.Hint = lease.BreakCommand(l, v, "--acquire") + "   (if it is dead; then this again)"
 		return f
 	case holds && h.Intent.IsZero():
 		return fault.New(fault.Held, "operation %s holds the lease %s for this session, and has announced no landing", op, v.Name).
 			WithHint("%s", l.Command("git", "lease", "release", v.Name))
-	case trace.intent != nil || trace.landed != nil || trace.takenOff:
+	case trace.intent != nil || trace.landed != nil || trace.takenOff || trace.withdrawn != nil:
 		return nil
 	case trace.ended != nil:
 		return fault.New(fault.Usage, "operation %s has ended by itself: %s", op, trace.ended.Kind).
@@ -223,7 +226,7 @@ func (s *sequence) endWithoutIntent(ctx context.Context, v ledger.View, trace fo
 		c.Gone = !in
 		return &c, err
 	}
-	if reason == "" {
+	if c.Withdrawn = trace.withdrawal(); c.Withdrawn != nil || reason == "" {
 		return &c, nil
 	}
 	return &c, s.giveUp(ctx, reason)
@@ -292,6 +295,28 @@ type footprint struct {
 	landed   *event.Event // its newest landing
 	ended    *event.Event // by which it gave its lease back
 	takenOff bool         // its lease was taken off it
+	// withdrawn is the newest event, after the intent, that made an end of it.
+	withdrawn *event.Event
+}
+
+// withdraws reports whether e makes an end of a landing of op that has not arrived.
+// A void under a lease that the landing took only takes an announcement back.
+func withdraws(e event.Event, op ulid.ULID) bool {
+	switch e.Kind {
+	case event.Abort:
+		return e.By.Operation == op
+	case event.Void: // under a session's lease it names the landing in its reason alone
+		return e.By.Operation == op && e.State.Hold == nil || strings.Contains(e.By.Reason, "operation "+op.String()+" ")
+	}
+	return false
+}
+
+func (f footprint) withdrawal() *Withdrawal {
+	e := f.withdrawn
+	if e == nil {
+		return nil
+	}
+	return &Withdrawal{By: e.Actor, Host: e.By.Host, At: e.Time, Reason: e.By.Reason, Event: e.OID}
 }
 
 func traceOf(ctx context.Context, l *ledger.Ledger, v ledger.View, op ulid.ULID) (footprint, error) {
@@ -301,6 +326,9 @@ func traceOf(ctx context.Context, l *ledger.Ledger, v ledger.View, op ulid.ULID)
 	settled := map[object.OID]bool{}
 	err := lease.Walk(ctx, l, v, func(e event.Event) bool {
 		f.takenOff = f.takenOff || e.By.Target == op
+		if f.withdrawn == nil && f.landed == nil && past == nil && withdraws(e, op) {
+			f.withdrawn = &e
+		}
 		if e.By.Finding != nil {
 			settled[e.By.Finding.Object] = true
 		}

@@ -39,7 +39,7 @@ func Freeze(ctx context.Context, l *ledger.Ledger, f Freezing) (event.Event, err
 			if own := Owns(f.Root, v.Tip); own {
 				return Held(l, v, own).WithHint("%s && %s", l.Command("git", "lease", "release", v.Name), again)
 			}
-			return Held(l, v, false).WithHint("when it is given back: %s   (or, if that operation is dead: %s)", again, BreakCommand(l, v))
+			return Held(l, v, false).WithHint("when it is given back: %s   (or, if that operation is dead: %s)", again, FreeCommand(l, v))
 		case event.Frozen:
 			return InFrost(ctx, l, v)
 		}

@@ -191,22 +191,55 @@ func Held(l *ledger.Ledger, v ledger.View, own bool) *fault.Error {
 			WithHint("%s", l.Command("git", "lease", "release", v.Name)).WithFacts(facts)
 	}
 	return fault.New(fault.Held, "the lease %s is held by %s", v.Name, Describe(*h, l.Now())).
-		WithHint("%s   (or, if that operation is dead: %s)", l.Command("git", "lease", "acquire", v.Name, "--wait"), freeCommand(l, v)).
+		WithHint("%s   (or, if that operation is dead: %s)", l.Command("git", "lease", "acquire", v.Name, "--wait"), FreeCommand(l, v)).
 		WithFacts(facts)
 }
 
-// freeCommand is the command by which somebody else's lease is freed: with
-// proof, where this clone may have it.
-func freeCommand(l *ledger.Ledger, v ledger.View) string {
-	if l.Dir.Recorded(v.Hold().Operation) {
+// FreeCommand is the command by which somebody else's lease is freed, if its
+// operation is dead: by the end of its landing, where that has a journal here; with
+// proof, where this clone may have it; else by breaking it, and so that what it
+// announced can be taken over.
+func FreeCommand(l *ledger.Ledger, v ledger.View) string {
+	h := v.Hold()
+	if here, ok := landingHere(l, *h); ok {
+		return l.Command("git", "land", "resume", here.operation.String())
+	}
+	switch {
+	case l.Dir.Recorded(h.Operation):
 		return l.Command("git", "lease", "recover", v.Name)
+	case !h.Intent.IsZero():
+		return BreakCommand(l, v, "--acquire")
 	}
 	return BreakCommand(l, v)
 }
 
 // BreakCommand is the whole command that takes the lease off its holder.
-func BreakCommand(l *ledger.Ledger, v ledger.View) string {
-	return l.Command("git", "lease", "break", v.Name, "--operation", v.Hold().Operation.String(), "--reason", "WHY")
+func BreakCommand(l *ledger.Ledger, v ledger.View, more ...string) string {
+	return l.Command(append([]string{"git", "lease", "break", v.Name, "--operation", v.Hold().Operation.String(), "--reason", "WHY"}, more...)...)
+}
+
+// A landingLeft is a landing that has a journal in this clone.
+type landingLeft struct {
+	operation ulid.ULID
+	alive     bool // it is under way
+}
+
+// landingHere looks for the landing of a hold: that which took the lease, or that
+// which was announced under it.
+func landingHere(l *ledger.Ledger, h event.Hold) (landingLeft, bool) {
+	ids, err := l.Dir.Journal().List()
+	if err != nil {
+		return landingLeft{}, false // it is worth a hint, and no failure
+	}
+	for _, id := range ids {
+		var j struct{ Hold ulid.ULID }
+		if id != h.Operation && (h.Intent.IsZero() || l.Dir.Journal().Load(id, &j) != nil || j.Hold != h.Operation) {
+			continue
+		}
+		alive, _ := l.Dir.Alive(id)
+		return landingLeft{id, alive}, true
+	}
+	return landingLeft{}, false
 }
 
 // Describe says who holds a lease, in one line.

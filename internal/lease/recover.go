@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/oklog/ulid/v2"
 
@@ -155,17 +154,25 @@ func factsOf(l *ledger.Ledger, v ledger.View, j session.Judgement) map[string]an
 // journal here: what it did in part has to be finished, or given up, first.
 func unfinished(l *ledger.Ledger, v ledger.View, j session.Judgement) error {
 	h := v.Hold()
+	here, found := landingHere(l, *h)
+	if h.Intent.IsZero() && !found {
+		return nil
+	}
 	id, what := h.Operation.String(), "announced a landing that did not end"
 	if h.Intent.IsZero() {
-		ids, err := l.Dir.Journal().List()
-		if err != nil || !slices.Contains(ids, h.Operation) {
-			return err
-		}
 		what = "has a landing that did not end"
 	}
-	return fault.New(fault.Held, "operation %s of %s %s, so it is not recovered; compared: %s", id, h.Holder, what, j.Why).
-		WithHint("%s   (or, to give it up: %s; or, where its clone is gone: %s)", l.Command("git", "land", "resume", id),
-			l.Command("git", "land", "abort", id, "--reason", "WHY"),
-			l.Command("git", "lease", "break", v.Name, "--operation", id, "--reason", "WHY", "--acquire")).
-		WithFacts(factsOf(l, v, j))
+	f := fault.New(fault.Held, "operation %s of %s %s, so it is not recovered; compared: %s", id, h.Holder, what, j.Why).WithFacts(factsOf(l, v, j))
+	breaks := BreakCommand(l, v, "--acquire")
+	if !found {
+		return f.WithHint("%s   (where its clone is gone; then: %s; or, to give it up: %s)", breaks,
+			l.Command("git", "land", "resume", id), l.Command("git", "land", "abort", id, "--reason", "WHY"))
+	}
+	id = here.operation.String()
+	if here.alive {
+		f.What = fmt.Sprintf("operation %s of %s is landing in this clone, as operation %s, so it is not recovered", h.Operation, h.Holder, id)
+		return f.WithHint("%s   (or, to take it off: %s)", l.Command("git", "lease", "acquire", v.Name, "--wait"), breaks)
+	}
+	return f.WithHint("%s   (or, to give it up: %s; or, where its clone is gone: %s)", l.Command("git", "land", "resume", id),
+		l.Command("git", "land", "abort", id, "--reason", "WHY"), breaks)
 }
