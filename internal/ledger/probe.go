@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -191,8 +192,12 @@ func (l *Ledger) probeRefs(id ulid.ULID) ([]object.Ref, error) {
 	return refs, nil
 }
 
-// sweepProbes deletes the refs of probes that were killed. It tries once, and
-// keeps nobody from going on.
+// inFlight is longer than a push that was sent is on its way. It decides only when
+// one looks for refs once more that nobody uses.
+const inFlight = 10 * time.Minute
+
+// sweepProbes deletes the refs of probes that were killed: at once, and once more
+// when what their pushes had on the way has come. It keeps nobody from going on.
 func (l *Ledger) sweepProbes(ctx context.Context) {
 	entries, _ := os.ReadDir(l.Dir.Path(probing)) // mostly there is none
 	for _, e := range entries {
@@ -202,6 +207,11 @@ func (l *Ledger) sweepProbes(ctx context.Context) {
 			continue
 		}
 		p := &probe{ledger: l, dir: l.probeDir(id)}
+		before, err := os.Stat(p.swept())
+		again := err == nil
+		if again && time.Since(before.ModTime()).Abs() < inFlight {
+			continue
+		}
 		if p.witness, err = l.Dir.Witness(id); err != nil {
 			continue // it is under way
 		}
@@ -212,11 +222,19 @@ func (l *Ledger) sweepProbes(ctx context.Context) {
 			p.witness.Close()
 			return
 		}
-		if err = errors.Join(err, p.close(false)); err != nil {
+		if again {
+			err = errors.Join(err, p.close(false))
+		} else {
+			err = errors.Join(err, os.WriteFile(p.swept(), nil, 0o600), p.witness.Remove())
+		}
+		if err != nil {
 			l.Notice("a probe of %s was killed, and its refs %s could not be deleted: %v", l.Remote, strings.Join(p.names(), " "), err)
 		}
 	}
 }
+
+// swept is the file that says since when the refs of a killed probe are deleted.
+func (p *probe) swept() string { return filepath.Join(p.dir, "swept") }
 
 func (p *probe) names() []string {
 	var names []string
@@ -297,7 +315,22 @@ func (p *probe) race(ctx context.Context, atomic bool) error {
 	return fault.New(fault.Unreachable, "%s moves some refs of an atomic push without the others", l.Remote)
 }
 
-// remove deletes the probe's refs.
+// abandoned is an age, by two clocks that may both be wrong, at which a probe of
+// somebody else's counts as dead. A probe is bounded to minutes.
+const abandoned = 30 * 24 * time.Hour
+
+// isAbandoned reports whether ref was left by a probe of a clone that may be gone.
+func (l *Ledger) isAbandoned(ref object.Ref) bool {
+	at := strings.LastIndex(string(ref), "/%probe-") + 1
+	if at == 0 || !slices.Contains(l.spaces.probes, string(ref[:at])) {
+		return false
+	}
+	id, _, _ := strings.Cut(strings.TrimPrefix(string(ref[at:]), "%probe-"), "-")
+	probe, err := ulid.ParseStrict(strings.ToUpper(id))
+	return err == nil && l.Now().Sub(ulid.Time(probe.Time())) > abandoned
+}
+
+// remove deletes the probe's refs, and those of others that were abandoned.
 func (p *probe) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
@@ -311,12 +344,20 @@ func (p *probe) remove(ctx context.Context) error {
 			push.Moves = append(push.Moves, git.Move{Ref: ref, Old: git.MustBe(oid)})
 		}
 	}
+	own := len(push.Moves)
+	for ref, oid := range list.Refs {
+		if p.ledger.isAbandoned(ref) && !slices.Contains(p.refs, ref) {
+			push.Moves = append(push.Moves, git.Move{Ref: ref, Old: git.MustBe(oid)})
+		}
+	}
 	if len(push.Moves) == 0 {
 		return nil
 	}
 	result, err := p.ledger.Repo.Push(ctx, push)
-	if err == nil && !result.Complete {
-		err = saidOf(result)
+	for _, m := range push.Moves[:own] { // what is not ours is worth no failure
+		if err == nil && !result.Complete && !result.Refs[m.Ref].OK {
+			err = saidOf(result)
+		}
 	}
 	return err
 }

@@ -55,7 +55,7 @@ func TestProbeThatWasKilled(t *testing.T) {
 	}
 	defer witness.Close()
 	dirs, err := filepath.Glob(filepath.Join(dir, ".git/lease/probing/*"))
-	if err != nil || len(dirs) != 1 {
+	if err != nil || len(dirs) == 0 {
 		t.Fatal(dirs, err)
 	}
 	stem := dirs[0][:len(dirs[0])-ulid.EncodedSize]
@@ -69,6 +69,27 @@ func TestProbeThatWasKilled(t *testing.T) {
 	}
 	if got := list(); !slices.Equal(got, mine) {
 		t.Errorf("at the remote: %q, want %q", got, mine)
+	}
+	// A push that was on its way when the probe was killed comes after that.
+	late := left[0]
+	gittest.Git(t, remote, "update-ref", late, "main")
+	if err := l.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(); len(got) != 2 {
+		t.Errorf("looked for again at once: %q", got)
+	}
+	then := time.Now().Add(-time.Hour)
+	for _, d := range dirs { // of the one before, too
+		if err := os.Chtimes(filepath.Join(d, "swept"), then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(); !slices.Equal(got, mine) {
+		t.Errorf("at the remote, later: %q, want %q", got, mine)
 	}
 	if dirs, _ := filepath.Glob(stem + "*"); len(dirs) != 1 {
 		t.Errorf("left here: %q", dirs)
@@ -92,5 +113,35 @@ func TestProbeThatIsKilled(t *testing.T) {
 	}
 	if err := l.Ready(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What the probe of a clone that is gone has left goes with a later one's. What may
+// be of a live one stays.
+func TestAbandonedProbe(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	ref := func(space string, age time.Duration) string {
+		name := space + "%probe-" + strings.ToLower(session.NewID(time.Now().Add(-age)).String()) + "-0"
+		gittest.Git(t, remote, "update-ref", name, "main")
+		return name
+	}
+	const day = 24 * time.Hour
+	ref("refs/lease/", 40*day)
+	ref("refs/notes/landing/", 40*day)
+	want := []string{ref("refs/lease/", 3*day), ref("refs/notes/", time.Minute), ref("refs/elsewhere/", 40*day)}
+	if err := open(t, gittest.Clone(t, gittest.URL(remote))).Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for name := range gittest.Refs(t, remote) {
+		if strings.Contains(name, "probe") {
+			left = append(left, name)
+		}
+	}
+	slices.Sort(left)
+	slices.Sort(want)
+	if !slices.Equal(left, want) {
+		t.Errorf("left: %q, want %q", left, want)
 	}
 }

@@ -7,7 +7,7 @@
 //	           records of where it runs
 //	outbox/    lines that could not be published yet
 //	probe/     what was found out about a remote
-//	probing/   a directory for each try of a remote that is under way
+//	probing/   a directory for each try of a remote that is under way, or was killed
 //
 // It promises that a file is either the old or the new one whole and that a
 // write which returned is on the disk; that only the user can read it, whatever

@@ -63,3 +63,39 @@ func TestSweepDead(t *testing.T) {
 		t.Errorf("in a clone without operations: %v", err)
 	}
 }
+
+// What a process that is gone did not write to its end is swept, what one writes
+// now is not.
+func TestSweepOfUnwrittenFiles(t *testing.T) {
+	d := session.Open(t.TempDir())
+	old := time.Now().Add(-48 * time.Hour)
+	var want []string
+	for _, dir := range []string{"probe", "session", "outbox"} {
+		if err := os.MkdirAll(d.Path(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, stays := range map[string]bool{"a.json.1.tmp": false, "a.json.2.tmp": true, "a.json": true} {
+			path := d.Path(dir, name)
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if name != "a.json.2.tmp" {
+				if err := os.Chtimes(path, old, old); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if stays {
+				want = append(want, path)
+			}
+		}
+	}
+	if err := d.SweepDead(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(d.Path("*", "*"))
+	slices.Sort(left)
+	slices.Sort(want)
+	if err != nil || !slices.Equal(left, want) {
+		t.Errorf("left: %q, %v; want %q", left, err, want)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/oklog/ulid/v2"
 	"github.com/rogpeppe/go-internal/lockedfile"
@@ -70,7 +71,8 @@ func (w *Witness) Remove() error {
 }
 
 // SweepDead removes what is left of operations that died before they had a
-// journal or a record, and of writing either: nobody will ask for it any more.
+// journal or a record, and of writes that did not come to their end: nobody will
+// ask for it any more.
 func (d Dir) SweepDead() error {
 	var errs []error
 	for _, name := range []string{"journal", "witness"} {
@@ -87,7 +89,31 @@ func (d Dir) SweepDead() error {
 			errs = append(errs, d.sweep(op, d.Path(name, e.Name()), rest != ""))
 		}
 	}
+	for _, name := range []string{"probe", "session", "outbox"} {
+		errs = append(errs, d.sweepUnwritten(name))
+	}
 	return errors.Join(errs...)
+}
+
+// writing is longer than any write of a small file takes. What is older was left
+// by a process that is gone; were it not, its write would fail, and say so.
+const writing = 24 * time.Hour
+
+// sweepUnwritten removes files that writeFile began and did not end.
+func (d Dir) sweepUnwritten(name string) error {
+	entries, err := os.ReadDir(d.Path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".tmp") {
+			continue
+		}
+		if info, statErr := e.Info(); statErr == nil && time.Since(info.ModTime()) > writing {
+			err = errors.Join(err, removeFile(d.Path(name, e.Name())))
+		}
+	}
+	return err
 }
 
 // sweep removes a file of op, unless that is alive.
