@@ -136,6 +136,21 @@ func runbookLandings() map[string]func(runbookCase) {
 			c.stands("free", "land void land")
 			c.agrees()
 		},
+		"a clone was restored after a landing died in it": func(c runbookCase) {
+			c.s.dies(c.remote, "post-receive", "--", "mine.txt")
+			restored := c.s.copied()
+			c.book.run(restored, "died-restored", "ID="+restored.unfinished())
+			c.agrees()
+		},
+		"a clone was copied after a landing died in it": func(c runbookCase) {
+			c.s.dies(c.remote, "post-receive", "--", "mine.txt")
+			copied := c.s.copied()
+			if r := c.book.run(copied, "died-copied", "ID="+copied.unfinished()); !strings.Contains(r.Stdout, "of which this one is a copy") {
+				c.Errorf("stdout %q", r.Stdout)
+			}
+			c.s.exits(0, "git-land", "resume")
+			c.agrees()
+		},
 		"a landing is given up": func(c runbookCase) {
 			c.s.dies(c.remote, "pre-receive", "--", "mine.txt")
 			c.book.run(c.s, "died-abort")

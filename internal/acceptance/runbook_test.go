@@ -95,6 +95,18 @@ func TestRunbook(t *testing.T) {
 				c.agrees()
 			})
 		}
+		t.Run("died-on-its-way", func(t *testing.T) {
+			t.Parallel()
+			c := newRunbookCase(t, b, notAtomic(t))
+			g := holdUp(t, c.remote)
+			c.s.losesItsPush(g, breaker(t, c.remote)).exits(6, "git-land", "--force-unverified", "--reason", "test", "-m", "mine", "--", "mine.txt")
+			if r := b.run(c.s, "died-on-its-way"); strings.Contains(r.Stdout, "unfinished") {
+				t.Errorf("stdout %q", r.Stdout)
+			}
+			g.open()
+			c.stands("free", "intent break acquire intent land repair")
+			c.agrees()
+		})
 		for i, d := range disagreements() {
 			block := map[bool]string{true: "reconcile-mend", false: "reconcile-acknowledge"}[d.bare]
 			if !d.bare && !d.reason || i%5 != 0 && loops(100) < 100 {

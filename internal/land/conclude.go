@@ -212,6 +212,9 @@ func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, from session.S
 		return Conclusion{}, err
 	}
 	c, a, base, err := s.conclude(ctx, reason)
+	if err == nil && !c.Landed && (c.MayArrive == "" || c.GivenUp) {
+		err = s.settle(ctx, reason)
+	}
 	if err != nil || !c.Landed || c.Gone || j.GitDir != placeOf(l.Repo) {
 		return c, err
 	}

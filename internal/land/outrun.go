@@ -51,7 +51,7 @@ func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt,
 		if brought {
 			act.By.Operation = hold.Operation
 			if half == nil && given {
-				act.By.Reason = event.CleanText("operation "+j.Operation.String()+" given up: "+reason, event.MaxText)
+				act.By.Reason = s.givenUp(reason)
 			}
 		}
 		switch {
