@@ -182,3 +182,24 @@ exit 128
 		t.Errorf("its record: %q, %v", left, err)
 	}
 }
+
+// A push was refused since the branch had been moved past the tool, and what is
+// planned on that is a conflict. Were the branch put back, the push could still
+// arrive; so the chain is moved past it before it is said that nothing landed.
+func TestConflictAfterAPushThatTheBranchKeptOut(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"zero": "0\n"})
+	s.landUnit("zero")
+	work := gittest.Clone(t, gittest.URL(remote))
+	by := gittest.Commit(t, work, "around", map[string]string{"README": "around\n"})
+	gittest.Git(t, work, "push", "-q", "origin", by+":refs/heads/around")
+	s.write(map[string]string{"README": "mine\n"})
+	gittest.Script(t, filepath.Join(s.dir, ".git/hooks/pre-push"), "#!/bin/sh\ngit --git-dir='"+remote+"' update-ref refs/heads/main "+by+"\n")
+	s.exits(5, "git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "README")
+	if got := kinds(t, remote); !strings.HasSuffix(got, "land void") && !strings.HasSuffix(got, "acquire release") {
+		t.Errorf("events %q: the chain stands where the push expects it", got)
+	}
+	nothingOpen(t, s, remote)
+}

@@ -263,6 +263,8 @@ func (m *motion) takeBack(ctx context.Context, s *sequence, cause error, why str
 // taken tells the end of a landing whose lease was taken off it. The journal stays
 // where the branch has moved, and where a push that was sent may move it yet.
 func (m *motion) taken(ctx context.Context, s *sequence, b *built) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
 	v, err := m.l.Fetch(ctx, m.want)
 	if err != nil {
 		return m.open(err)

@@ -135,6 +135,17 @@ func (m *motion) giveUp(ctx context.Context, cause error) error {
 	if _, open := errors.AsType[*openError](cause); open {
 		return nil
 	}
+	if m.loose && m.root.IsZero() { // else the release moves the chain past it
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+		defer cancel()
+		arrived, byOthers, err := m.sequence().outrun(ctx, "")
+		if err == nil && (arrived != nil || byOthers) {
+			err = errors.New("it came when it was not expected any more")
+		}
+		if err != nil {
+			return m.open(err)
+		}
+	}
 	if !m.root.IsZero() && fault.ClassOf(cause) != fault.Lost {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 		defer cancel()

@@ -39,6 +39,7 @@ type motion struct {
 	apart   bool         // the remote cannot move refs together: announce the landing, on the held way
 	heldWay bool         // take the lease before the push: a race was lost, or a base moved under a check
 	root    session.Root // of the lease that this landing acquired
+	loose   bool         // a push was sent that nothing but the branch, or the notes, keeps out
 	checked bool         // -x has run once
 	rewound bool         // that has been told
 	result  Result

@@ -236,6 +236,7 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 			return false, err
 		}
 		if out.Done {
+			m.loose = false
 			m.l.Moved(b.plan.view, b.moves)
 			if !b.attempt.Apart {
 				m.pushed()
@@ -255,6 +256,7 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 			return false, m.open(err)
 		}
 		if !fate.Pending {
+			m.loose = false
 			return m.judgeFate(ctx, b, v, fate)
 		}
 		if b.attempt.Apart {
@@ -263,7 +265,7 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 		if v.Base != b.plan.view.Base || v.Records != b.plan.view.Records {
 			// Somebody pushed to the branch or the notes alone. This push cannot
 			// arrive any more unless they go back, and the next one moves the chain.
-			m.heldWay, m.next = true, &v
+			m.heldWay, m.next, m.loose = true, &v, true
 			return false, nil
 		}
 	}
