@@ -25,7 +25,8 @@ Asks the remote what became of a landing whose process died, and finishes it;
 or makes sure that it can no longer arrive, and says that it did not land, with
 exit code 1. Without OPERATION it does so for all that this worktree began,
 as every git land does first. One that died in another clone is finished here
-as far as it reached the remote, once its lease was broken.`,
+as far as it reached the remote, once its lease was broken. A copy of a clone
+refuses; --dead is for one that was restored, or moved to another disk.`,
 		examples: `
 git land resume
 git land resume 01JZ6Y8T3N4V5W6X7Y8Z9ABCDE`,
@@ -54,7 +55,7 @@ git land abort 01JZ6Y8T3N4V5W6X7Y8Z9ABCDE --reason "laptop is gone"`,
 }
 
 func deadFlag() cli.Flag {
-	return boolean("dead", "its process is dead, though this clone, moved or restored, cannot prove it")
+	return boolean("dead", "its process is dead, though this clone cannot prove that")
 }
 
 func resumeLanding(ctx context.Context, c *call) error {
