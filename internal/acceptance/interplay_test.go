@@ -140,7 +140,7 @@ exit 1
 			}
 			other.exits(0, "git-lease", args...)
 			gittest.Write(t, dir, map[string]string{"open": ""})
-			if r := <-done; r.Code != 9 || !strings.Contains(r.Stderr, "the lease was lost") {
+			if r := <-done; r.Code != 6 || !strings.Contains(r.Stderr, "the lease was lost") || !strings.Contains(r.Stderr, "broken by "+gittest.Identity) {
 				t.Errorf("exit %d: %s", r.Code, r.Stderr)
 			}
 			if got := kinds(t, remote); !strings.HasSuffix(got, "intent break") {
