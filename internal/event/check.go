@@ -27,6 +27,11 @@ func (e Event) Validate() error {
 	} else if actor != e.Actor {
 		return fmt.Errorf("actor %q is not clean text", clip(e.Actor))
 	}
+	return e.validateBody()
+}
+
+// validateBody is Validate without what ParseIdent has seen to.
+func (e *Event) validateBody() error {
 	if _, err := EncodeName(e.Name); err != nil {
 		return err
 	}
@@ -36,7 +41,7 @@ func (e Event) Validate() error {
 	if e.Seq < 1 || e.Seq > MaxSeq {
 		return fmt.Errorf("sequence %d is out of range", e.Seq)
 	}
-	for _, oid := range e.oids() {
+	for oid := range e.oids {
 		if _, err := object.ParseOID(string(oid)); err != nil {
 			return err
 		}
@@ -50,7 +55,7 @@ func (e Event) Validate() error {
 // validatePosition checks what makes e the first event or a later one. The
 // object that an adopt goes over is a parent only when it is a commit, which
 // cannot be seen from here.
-func (e Event) validatePosition() error {
+func (e *Event) validatePosition() error {
 	var over object.OID
 	if e.By.Adopt != nil {
 		over = e.By.Adopt.Over
@@ -177,7 +182,7 @@ func rules(k Kind) (must, may fields, err error) {
 	return 0, 0, fmt.Errorf("kind %q is not known", clip(string(k)))
 }
 
-func (b By) fields() fields {
+func (b *By) fields() fields {
 	var f fields
 	set := func(bit fields, present bool) {
 		if present {
@@ -195,7 +200,7 @@ func (b By) fields() fields {
 	return f
 }
 
-func (b By) validate(k Kind) error {
+func (b *By) validate(k Kind) error {
 	must, may, err := rules(k)
 	if err != nil {
 		return err
@@ -242,7 +247,7 @@ func (f Finding) validate() error {
 	return nil
 }
 
-func (b By) validateAdopt() error {
+func (b *By) validateAdopt() error {
 	var a Adoption
 	if b.Adopt != nil {
 		a = *b.Adopt
@@ -273,19 +278,39 @@ func (l Landing) validate() error {
 		validText("unverified", l.Unverified), validText("reason", l.Reason))
 }
 
-// oids are all object ids that e names, which have one length in one repository.
-func (e Event) oids() []object.OID {
-	ids := append(slices.Clone(e.Parents), e.Chain)
+// oids yields all object ids that e names, which have one length in one
+// repository.
+func (e *Event) oids(yield func(object.OID) bool) {
+	for _, p := range e.Parents {
+		if p != "" && !yield(p) {
+			return
+		}
+	}
+	more := [...]object.OID{e.Chain, "", "", "", "", "", ""}
 	if a := e.By.Adopt; a != nil {
-		ids = append(ids, a.Tip, a.Over)
+		more[1], more[2] = a.Tip, a.Over
 	}
 	if l := e.By.Land; l != nil {
-		ids = append(ids, l.Base, l.Commit, l.Tree)
+		more[3], more[4], more[5] = l.Base, l.Commit, l.Tree
 	}
 	if f := e.By.Finding; f != nil {
-		ids = append(ids, f.Object)
+		more[6] = f.Object
 	}
-	return slices.DeleteFunc(ids, func(o object.OID) bool { return o == "" })
+	for _, oid := range more {
+		if oid != "" && !yield(oid) {
+			return
+		}
+	}
+}
+
+// otherLength is an object id of e that has not so many digits, if one has not.
+func (e *Event) otherLength(digits int) (object.OID, bool) {
+	for oid := range e.oids {
+		if len(oid) != digits {
+			return oid, true
+		}
+	}
+	return "", false
 }
 
 func validText(what, s string) error {

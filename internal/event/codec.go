@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -62,16 +63,25 @@ func parse(format object.Format, obj object.Object) (Event, error) {
 	if e.Actor, e.Time, err = ParseIdent(c.Author); err != nil {
 		return Event{}, err
 	}
-	if err := e.readMessage(c.Message); err != nil {
+	w := wires.Get().(*wire)
+	defer wires.Put(w)
+	if err := e.readMessage(w, c.Message); err != nil {
+		return Event{}, err
+	}
+	if err := e.validateBody(); err != nil {
 		return Event{}, err
 	}
 	// One comparison refuses every other spelling of the same event.
-	canonical, err := e.Encode(format, e.Ident())
+	canonical, err := e.encode(w, format)
 	if err != nil {
 		return Event{}, err
 	}
-	c.Extra = nil
-	if !bytes.Equal(canonical, c.Encode()) {
+	was := obj.Data
+	if len(c.Extra) > 0 {
+		c.Extra = nil
+		was = c.Encode()
+	}
+	if !bytes.Equal(canonical, was) {
 		return Event{}, errors.New("not in canonical form")
 	}
 	return e, nil
@@ -106,43 +116,54 @@ func (e Event) Encode(format object.Format, ident string) ([]byte, error) {
 	if err := e.Validate(); err != nil {
 		return nil, err
 	}
-	for _, oid := range e.oids() {
-		if len(oid) != 2*format.Size() {
-			return nil, fmt.Errorf("object id %q is not of format %s", oid, format)
-		}
-	}
 	e.Time = when
-	message := e.message()
-	if len(message) > maxMessage {
-		return nil, fmt.Errorf("the message is longer than %d bytes", maxMessage)
-	}
-	return object.CommitData{
-		Tree:      format.EmptyTree(),
-		Parents:   e.Parents,
-		Author:    e.Ident(),
-		Committer: e.Ident(),
-		Message:   message,
-	}.Encode(), nil
+	w := wires.Get().(*wire)
+	defer wires.Put(w)
+	raw, err := e.encode(w, format)
+	return bytes.Clone(raw), err
 }
 
-func (e Event) message() string {
-	var b strings.Builder
-	b.WriteString(e.Subject())
-	b.WriteString("\n\n")
-	for _, t := range newWire(e).trailers() {
-		if v := text(t.value); v != "" {
-			b.WriteString(t.key + ": " + v + "\n")
+// encode gives the commit of a valid event. The bytes are w's.
+func (e *Event) encode(w *wire, format object.Format) ([]byte, error) {
+	if oid, other := e.otherLength(2 * format.Size()); other {
+		return nil, fmt.Errorf("object id %q is not of format %s", oid, format)
+	}
+	w.set(e)
+	b := append(w.buffer[:0], "tree "...)
+	b = append(append(b, format.EmptyTree()...), '\n')
+	for _, p := range e.Parents {
+		b = append(append(append(b, "parent "...), p...), '\n')
+	}
+	for _, who := range []string{"author ", "committer "} {
+		b = append(e.appendIdent(append(b, who...)), '\n')
+	}
+	b = append(b, '\n')
+	head := len(b)
+	b = append(append(b, e.Subject()...), "\n\n"...)
+	for i := range w.list {
+		t := &w.list[i]
+		start := len(b)
+		b = append(append(b, t.key...), ": "...)
+		value := len(b)
+		if b = appendText(b, t.value); len(b) == value {
+			b = b[:start] // it has none
+		} else {
+			b = append(b, '\n')
 		}
 	}
-	return b.String()
+	w.buffer = b
+	if len(b)-head > maxMessage {
+		return nil, fmt.Errorf("the message is longer than %d bytes", maxMessage)
+	}
+	return b, nil
 }
 
 // readMessage fills e from a message of format 1. It is lenient where the
 // comparison in parse is strict.
-func (e *Event) readMessage(message string) error {
+func (e *Event) readMessage(w *wire, message string) error {
 	_, body, _ := strings.Cut(message, "\n\n")
-	w := newWire(*e)
-	rest := w.trailers()
+	w.set(e)
+	rest := w.list
 	for line := range strings.SplitSeq(strings.TrimSuffix(body, "\n"), "\n") {
 		key, value, ok := strings.Cut(line, ": ")
 		if !ok {
@@ -172,10 +193,20 @@ type wire struct {
 	adopt  Adoption
 	land   Landing
 	find   Finding
+
+	list   []trailer // of the fields above
+	buffer []byte
 }
 
-func newWire(e Event) *wire {
-	w := &wire{Event: e, format: Format}
+// wires are kept: a long chain is read without making one for each event.
+var wires = sync.Pool{New: func() any {
+	w := &wire{}
+	w.list = w.trailers()
+	return w
+}}
+
+func (w *wire) set(e *Event) {
+	w.Event, w.format, w.hold, w.adopt, w.land, w.find = *e, Format, Hold{}, Adoption{}, Landing{}, Finding{}
 	if e.State.Hold != nil {
 		w.hold = *e.State.Hold
 	}
@@ -188,25 +219,22 @@ func newWire(e Event) *wire {
 	if e.By.Finding != nil {
 		w.find = *e.By.Finding
 	}
-	return w
 }
 
 // done gives the event back, without the parts of which nothing was read.
 func (w *wire) done() Event {
 	e := w.Event
-	if w.hold != (Hold{}) {
-		e.State.Hold = &w.hold
-	}
-	if w.adopt != (Adoption{}) {
-		e.By.Adopt = &w.adopt
-	}
-	if w.land != (Landing{}) {
-		e.By.Land = &w.land
-	}
-	if w.find != (Finding{}) {
-		e.By.Finding = &w.find
-	}
+	e.State.Hold, e.By.Adopt, e.By.Land, e.By.Finding = part(w.hold), part(w.adopt), part(w.land), part(w.find)
 	return e
+}
+
+// part is a copy of a part of which something was read.
+func part[T comparable](read T) *T {
+	var none T
+	if read == none {
+		return nil
+	}
+	return &read
 }
 
 // A trailer is one line of the message: its key, and where its value lives.
@@ -260,43 +288,45 @@ func (w *wire) trailers() []trailer {
 	}
 }
 
-// text is the value's spelling, empty for its zero.
-func text(value any) string {
+// appendText appends the value's spelling, nothing for its zero.
+func appendText(b []byte, value any) []byte {
 	switch v := value.(type) {
 	case *string:
-		return *v
+		return append(b, *v...)
 	case *Kind:
-		return string(*v)
+		return append(b, *v...)
 	case *Phase:
-		return string(*v)
+		return append(b, *v...)
 	case *object.OID:
-		return string(*v)
+		return append(b, *v...)
 	case *object.Ref:
-		return string(*v)
+		return append(b, *v...)
 	case *[]object.Ref:
-		// A ref name has no space in it.
-		var names []string
-		for _, ref := range *v {
-			names = append(names, string(ref))
+		for i, ref := range *v {
+			if i > 0 {
+				b = append(b, ' ') // a ref name has none in it
+			}
+			b = append(b, ref...)
 		}
-		return strings.Join(names, " ")
 	case *ulid.ULID:
 		if !v.IsZero() {
-			return v.String()
+			n := len(b)
+			b = append(b, make([]byte, ulid.EncodedSize)...)
+			v.MarshalTextTo(b[n:]) // it fails for want of room alone
 		}
 	case *uint64:
 		if *v != 0 {
-			return strconv.FormatUint(*v, 10)
+			return strconv.AppendUint(b, *v, 10)
 		}
 	case *time.Time:
 		if !v.IsZero() {
-			return v.UTC().Format(sinceForm)
+			return v.UTC().AppendFormat(b, sinceForm)
 		}
 	}
-	return ""
+	return b
 }
 
-// read is the inverse of text.
+// read is the inverse of appendText.
 func read(value any, s string) (err error) {
 	switch v := value.(type) {
 	case *string:

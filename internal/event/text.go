@@ -27,6 +27,9 @@ const maxUnix = 253402300799
 // around them, and without space at its ends. Cleaning clean text changes
 // nothing.
 func CleanText(s string, max int) string {
+	if len(s) <= max && isPlain(s) {
+		return s
+	}
 	s = strings.Map(func(r rune) rune {
 		if misleads(r) {
 			return ' '
@@ -46,6 +49,17 @@ func CleanText(s string, max int) string {
 		s = strings.TrimSpace(s[:end])
 	}
 	return s
+}
+
+// isPlain reports whether s is clean for a reason that is quickly seen: printable
+// ASCII, with no space at its ends.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return s == "" || s[0] != ' ' && s[len(s)-1] != ' '
 }
 
 // misleads reports whether r breaks a line, drives a terminal, or makes a
@@ -70,7 +84,9 @@ func ParseIdent(ident string) (actor string, when time.Time, err error) {
 	if name = CleanText(name, MaxText); name == "" {
 		return bad("the name is empty")
 	}
-	actor = name + " <" + CleanText(email, MaxText) + ">"
+	if actor = name + " <" + CleanText(email, MaxText) + ">"; strings.HasPrefix(ident, actor) {
+		actor = ident[:len(actor)] // which is there anyway
+	}
 	if len(actor) > MaxText {
 		return bad("longer than " + strconv.Itoa(MaxText) + " bytes")
 	}
@@ -78,6 +94,9 @@ func ParseIdent(ident string) (actor string, when time.Time, err error) {
 	unix, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil || unix < 0 || unix > maxUnix {
 		return bad("the date is out of range")
+	}
+	if zone == "+0000" {
+		return actor, time.Unix(unix, 0).In(utc), nil
 	}
 	// The layout takes a zone of up to 24 hours and 60 minutes.
 	at, err := time.Parse("-0700", zone)
@@ -88,10 +107,17 @@ func ParseIdent(ident string) (actor string, when time.Time, err error) {
 	return actor, time.Unix(unix, 0).In(time.FixedZone("", offset)), nil
 }
 
+// utc is a zone without a name, as every zone of git's is.
+var utc = time.FixedZone("", 0)
+
 // Ident is the identity that git would write for e's author, the inverse of
 // ParseIdent.
-func (e Event) Ident() string {
-	return fmt.Sprintf("%s %d %s", e.Actor, e.Time.Unix(), e.Time.Format("-0700"))
+func (e Event) Ident() string { return string(e.appendIdent(nil)) }
+
+func (e *Event) appendIdent(b []byte) []byte {
+	b = append(append(b, e.Actor...), ' ')
+	b = append(strconv.AppendInt(b, e.Time.Unix(), 10), ' ')
+	return e.Time.AppendFormat(b, "-0700")
 }
 
 // Secret is what proves that a hold is one's own: derived from the session's

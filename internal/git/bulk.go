@@ -54,6 +54,12 @@ func (r *Repo) stream(ctx context.Context, c command, read func(*bufio.Reader) e
 // order. The error that yield is given is ErrNotFound for one that is not here,
 // or says that it is too large to be read; the others still come.
 func (r *Repo) Contents(ctx context.Context, ids []object.OID, yield func(i int, o object.Object, err error) error) error {
+	return r.ContentsIn(ctx, ids, func(size int) []byte { return make([]byte, size) }, yield)
+}
+
+// ContentsIn is Contents for who has room for the data: room is asked for it,
+// just before the object is yielded, in bytes.
+func (r *Repo) ContentsIn(ctx context.Context, ids []object.OID, room func(size int) []byte, yield func(i int, o object.Object, err error) error) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -65,7 +71,7 @@ func (r *Repo) Contents(ctx context.Context, ids []object.OID, yield func(i int,
 	}
 	return r.stream(ctx, command{stdin: in.Bytes(), args: []string{"cat-file", "--batch", "--buffer"}}, func(out *bufio.Reader) error {
 		for i, id := range ids {
-			o, err := readObject(out, id)
+			o, err := readObject(out, id, room)
 			if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, errTooLarge) {
 				return err
 			}
@@ -80,12 +86,13 @@ func (r *Repo) Contents(ctx context.Context, ids []object.OID, yield func(i int,
 var errTooLarge = fmt.Errorf("more than the %d bytes that are read", maxObject)
 
 // readObject reads one answer of "git cat-file --batch".
-func readObject(out *bufio.Reader, id object.OID) (object.Object, error) {
+func readObject(out *bufio.Reader, id object.OID, room func(size int) []byte) (object.Object, error) {
 	o := object.Object{OID: id}
-	line, err := out.ReadString('\n')
+	head, err := out.ReadSlice('\n')
 	if err != nil {
 		return o, io.ErrUnexpectedEOF
 	}
+	line := string(head)
 	_, what, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 	kind, digits, found := strings.Cut(what, " ")
 	if !found { // "<oid> missing"
@@ -102,7 +109,7 @@ func readObject(out *bufio.Reader, id object.OID) (object.Object, error) {
 		}
 		return o, fmt.Errorf("object %s: %w", id, errTooLarge)
 	}
-	o.Data = make([]byte, size+1) // and the line break that follows
+	o.Data = room(int(size) + 1) // and the line break that follows
 	if _, err := io.ReadFull(out, o.Data); err != nil {
 		return o, io.ErrUnexpectedEOF
 	}
@@ -148,8 +155,9 @@ func (r *Repo) History(ctx context.Context, tips, excluded []object.OID, yield f
 				return fmt.Errorf("rev-list: unexpected line %q", line)
 			}
 			e := HistoryEntry{OID: object.OID(fields[0]), Tree: object.OID(fields[1])}
-			for _, f := range fields[2:] {
-				e.Parents = append(e.Parents, object.OID(f))
+			e.Parents = make([]object.OID, len(fields)-2)
+			for i, f := range fields[2:] {
+				e.Parents[i] = object.OID(f)
 			}
 			if err := yield(e); err != nil {
 				return err

@@ -49,6 +49,18 @@ func notePaths(on object.OID) []string {
 		s[:2] + "/" + s[2:4] + "/" + s[4:6] + "/" + s[6:]}
 }
 
+// isNotePath reports whether a path in a notes tree that spells an object id is
+// one of its notePaths.
+func isNotePath(path string) bool {
+	dirs := strings.Count(path, "/")
+	for i := range min(dirs, 4) {
+		if path[3*i+2] != '/' {
+			return false
+		}
+	}
+	return dirs <= 3
+}
+
 // A NoteDraft is a line appended to notes, built and not yet published.
 type NoteDraft struct {
 	Objects []object.Object

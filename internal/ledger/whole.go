@@ -45,31 +45,27 @@ func (l *Ledger) WholeChain(ctx context.Context, name string, tip object.OID, te
 	if len(ids) == 0 {
 		return nil, &ChainError{tip, fmt.Errorf("%s is no commit", tip.Short())}
 	}
-	type link struct {
-		event event.Event
-		err   error
-	}
-	links, err := readAll(ctx, l, ids, tell, func(o object.Object, err error) link {
-		if err != nil {
-			return link{err: err}
+	bad := make([]error, len(ids))
+	events, err := readAll(ctx, l, ids, tell, func(i int, o object.Object, err error) event.Event {
+		var e event.Event
+		if err == nil {
+			e, err = event.Parse(l.Repo.Format, o)
 		}
-		e, err := event.Parse(l.Repo.Format, o)
 		if err == nil && e.Name != name {
 			err = fmt.Errorf("%s is an event of the lease %q", o.OID.Short(), e.Name)
 		}
-		return link{e, err}
+		bad[i] = err
+		return e
 	})
 	if err != nil {
 		return nil, err
 	}
-	events := make([]event.Event, 0, len(links))
-	for i := range links {
-		link := &links[i]
-		if link.err != nil {
-			return nil, &ChainError{ids[i], link.err}
+	for i := range events {
+		if bad[i] != nil {
+			return nil, &ChainError{ids[i], bad[i]}
 		}
-		events = append(events, link.event)
-		if link.event.First() { // what an adopt goes over may lie below
+		if events[i].First() { // what an adopt goes over may lie below
+			events = events[:i+1]
 			break
 		}
 	}
@@ -115,56 +111,51 @@ func (l *Ledger) WholeRecords(ctx context.Context, tip object.OID, skip func(on 
 	ids := make([]object.OID, 0, len(files))
 	for _, f := range files {
 		on, err := object.ParseOID(strings.ReplaceAll(f.Path, "/", ""))
-		if err != nil || !slices.Contains(notePaths(on), f.Path) || skip != nil && skip(on) {
+		if err != nil || !isNotePath(f.Path) || skip != nil && skip(on) {
 			continue // git passes over what is no note, too
 		}
 		notes = append(notes, RecordNote{On: on})
 		ids = append(ids, f.OID)
 	}
-	type content struct {
-		lines []note.Line[note.Record]
-		err   error
-	}
-	contents, err := readAll(ctx, l, ids, tell, func(o object.Object, err error) content {
+	lines, err := readAll(ctx, l, ids, tell, func(i int, o object.Object, err error) []note.Line[note.Record] {
 		if err == nil && o.Kind != object.Blob {
 			err = fmt.Errorf("a %s", o.Kind)
 		}
 		if err != nil {
-			return content{err: err}
+			notes[i].Err = err
+			return nil
 		}
-		return content{lines: note.ParseRecords(o.Data)}
+		return note.ParseRecords(o.Data)
 	})
-	for i := range contents {
-		notes[i].Lines, notes[i].Err = contents[i].lines, contents[i].err
+	for i := range lines {
+		notes[i].Lines = lines[i]
 	}
 	return notes, err
 }
 
 // readAll reads objects in one process and turns each into a value, as many at
 // once as there are processors: taking them apart costs more than reading them.
-func readAll[T any](ctx context.Context, l *Ledger, ids []object.OID, tell func(done, all int), parse func(object.Object, error) T) ([]T, error) {
-	type item struct {
-		i   int
-		o   object.Object
-		err error
-	}
+// The data of an object is parse's only until it returns.
+func readAll[T any](ctx context.Context, l *Ledger, ids []object.OID, tell func(done, all int), parse func(int, object.Object, error) T) ([]T, error) {
 	values := make([]T, len(ids))
-	batches := make(chan []item, 2*runtime.NumCPU())
+	batches := make(chan *batch, runtime.NumCPU())
 	var wg sync.WaitGroup
 	for range runtime.NumCPU() {
 		wg.Go(func() {
-			for batch := range batches {
-				for _, it := range batch {
-					values[it.i] = parse(it.o, it.err)
+			for b := range batches {
+				for i, o := range b.objects {
+					values[b.first+i] = parse(b.first+i, o, b.errs[i])
 				}
+				spare.Put(b)
 			}
 		})
 	}
-	var batch []item
-	err := l.Repo.Contents(ctx, ids, func(i int, o object.Object, err error) error {
-		if batch = append(batch, item{i, o, err}); len(batch) == 512 || i == len(ids)-1 {
-			batches <- batch
-			batch = nil
+	b := emptied(0)
+	err := l.Repo.ContentsIn(ctx, ids, func(size int) []byte { return b.room(size) }, func(i int, o object.Object, err error) error {
+		b.objects, b.errs = append(b.objects, o), append(b.errs, err)
+		if len(b.objects) == maxBatch || i == len(ids)-1 {
+			batches <- b
+			b = emptied(i + 1)
 			if tell != nil {
 				tell(i+1, len(ids))
 			}
@@ -174,6 +165,34 @@ func readAll[T any](ctx context.Context, l *Ledger, ids []object.OID, tell func(
 	close(batches)
 	wg.Wait()
 	return values, err
+}
+
+const maxBatch = 256
+
+// A batch is some objects in a row, with their data in one piece of memory that
+// is used again.
+type batch struct {
+	first   int
+	objects []object.Object
+	errs    []error
+	data    []byte
+}
+
+var spare = sync.Pool{New: func() any { return &batch{data: make([]byte, 0, 512<<10)} }}
+
+func emptied(first int) *batch {
+	b := spare.Get().(*batch)
+	b.first, b.objects, b.errs, b.data = first, b.objects[:0], b.errs[:0], b.data[:0]
+	return b
+}
+
+func (b *batch) room(size int) []byte {
+	at := len(b.data)
+	if size > cap(b.data)-at {
+		return make([]byte, size)
+	}
+	b.data = b.data[:at+size]
+	return b.data[at : at+size : at+size]
 }
 
 // Lost says what became of the last tip that this clone saw, where the chain of

@@ -72,6 +72,16 @@ func parse[T Record | Verification](blob []byte) []Line[T] {
 var canonicalHead = fmt.Sprintf(`{"format":%d,`, Format)
 
 func parseLine[T Record | Verification](raw string) Line[T] {
+	if len(raw) <= MaxLine && utf8.ValidString(raw) {
+		if value, ok := scan[T](raw); ok {
+			return Line[T]{Value: value, Raw: raw}
+		}
+	}
+	return parseJSON[T](raw)
+}
+
+// parseJSON is parseLine for every line there may be.
+func parseJSON[T Record | Verification](raw string) Line[T] {
 	line := Line[T]{Raw: raw}
 	// The format comes before the payload, which may have changed with it.
 	head := struct{ Format int }{Format}

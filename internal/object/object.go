@@ -86,7 +86,14 @@ func (f Format) Size() int {
 func (f Format) Zero() OID { return OID(strings.Repeat("0", 2*f.Size())) }
 
 // EmptyTree is the id of the tree without entries.
-func (f Format) EmptyTree() OID { return f.Hash(Tree, nil) }
+func (f Format) EmptyTree() OID {
+	if f == SHA256 {
+		return emptyTree256
+	}
+	return emptyTree
+}
+
+var emptyTree, emptyTree256 = SHA1.Hash(Tree, nil), SHA256.Hash(Tree, nil)
 
 // Hash computes the id under which git stores data as an object of kind k.
 func (f Format) Hash(k Kind, data []byte) OID {
@@ -189,13 +196,13 @@ type Header struct{ Key, Value string }
 // committer in git's order, each well formed.
 func ParseCommit(data []byte) (CommitData, error) {
 	var c CommitData
-	head, message, found := bytes.Cut(data, []byte("\n\n"))
+	head, message, found := strings.Cut(string(data), "\n\n")
 	if !found {
 		return c, fmt.Errorf("commit: no blank line after the headers")
 	}
-	c.Message = string(message)
-	var headers []Header
-	for line := range strings.SplitSeq(string(head), "\n") {
+	c.Message = message
+	headers := make([]Header, 0, 5) // as most commits have
+	for line := range strings.SplitSeq(head, "\n") {
 		if strings.HasPrefix(line, " ") && len(headers) > 0 {
 			headers[len(headers)-1].Value += "\n" + line[1:]
 			continue
@@ -242,7 +249,9 @@ func ParseCommit(data []byte) (CommitData, error) {
 	if strings.Contains(c.Author+c.Committer, "\n") {
 		return c, fmt.Errorf("commit: an identity of several lines")
 	}
-	c.Extra = headers
+	if len(headers) > 0 {
+		c.Extra = headers
+	}
 	return c, nil
 }
 

@@ -338,7 +338,7 @@ func counted(n int, what string) string {
 }
 
 // passing are the verifications of a record that let it through.
-func passing(r note.Record) (list []note.Verification) {
+func passing(r *note.Record) (list []note.Verification) {
 	for _, v := range r.Verifications {
 		if v.Verdict == note.Pass {
 			list = append(list, v)

@@ -297,7 +297,7 @@ func (s *state) recordOf(ctx context.Context, e *event.Event) (ledger.NoteLine, 
 }
 
 // landOf makes of a record the landing that an event lacks.
-func landOf(r note.Record) *event.Landing {
+func landOf(r *note.Record) *event.Landing {
 	land := &event.Landing{ID: r.ID, Unit: unitOf(r), Branch: r.Branch, Base: r.Base, Commit: r.Commit, Tree: r.Tree}
 	if r.Override != nil {
 		land.Unverified = nonEmpty(event.CleanText(strings.Join(r.Override.Missing, " "), event.MaxText), note.Any)
@@ -307,7 +307,7 @@ func landOf(r note.Record) *event.Landing {
 }
 
 // unitOf is the unit of a record as an event would have it: clean text.
-func unitOf(r note.Record) string {
+func unitOf(r *note.Record) string {
 	return nonEmpty(event.CleanText(r.Unit, event.MaxText), r.ID.String())
 }
 

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
 
 	"gitland/internal/event"
@@ -20,7 +21,8 @@ func (s *state) compareLanding(n *landing) (unrecorded bool) {
 	if n.broken && s.compareBroken(n) {
 		return false
 	}
-	said := n.claimed()[0]
+	var said object.OID
+	n.claimed(func(oid object.OID) { said = cmp.Or(said, oid) })
 	if s.where(said) == before {
 		return false
 	}
@@ -175,7 +177,7 @@ func (s *state) compareFields(n *landing, p placed) {
 	}
 }
 
-func reasonOf(r note.Record) string {
+func reasonOf(r *note.Record) string {
 	if r.Override == nil {
 		return ""
 	}

@@ -60,7 +60,7 @@ type landing struct {
 // A placed record is a line, and the object whose note it stands in.
 type placed struct {
 	on    object.OID
-	value note.Record
+	value *note.Record
 }
 
 func read(ctx context.Context, l *ledger.Ledger, r Request) (*state, error) {
@@ -167,10 +167,10 @@ func (s *state) join() {
 		s.endIntent(i)
 	}
 	for _, n := range s.notes {
-		for _, line := range n.Lines {
-			if line.Err == nil && !line.Newer {
+		for i := range n.Lines {
+			if line := &n.Lines[i]; line.Err == nil && !line.Newer {
 				landing := get(line.Value.ID)
-				landing.records = append(landing.records, placed{n.On, line.Value})
+				landing.records = append(landing.records, placed{n.On, &line.Value})
 			}
 		}
 	}
@@ -206,29 +206,24 @@ func (n *landing) of(branch object.Ref) bool {
 		slices.ContainsFunc(n.records, func(p placed) bool { return p.value.Branch == branch })
 }
 
-// claimed are the commits that are said to have landed.
-func (n *landing) claimed() []object.OID {
-	var list []object.OID
+// claimed yields the commits that are said to have landed, the surest first.
+func (n *landing) claimed(yield func(object.OID)) {
 	for _, e := range n.events {
-		list = append(list, e.By.Land.Commit)
+		yield(e.By.Land.Commit)
 	}
 	if n.intent != nil {
-		list = append(list, n.intent.By.Land.Commit)
+		yield(n.intent.By.Land.Commit)
 	}
 	for _, p := range n.records {
-		list = append(list, p.value.Commit)
+		yield(p.value.Commit)
 	}
-	return list
 }
 
 // readHistory reads the commits since the branch came under the lease, with
 // those that are said to have landed and are not on it.
 func (s *state) readHistory() error {
 	s.shallow = s.l.Repo.IsShallow()
-	claimed, excluded := make([]object.OID, 0, 2*len(s.landings)), []object.OID(nil)
-	for _, n := range s.landings {
-		claimed = append(claimed, n.claimed()...)
-	}
+	var excluded []object.OID
 	start := s.adopted.By.Adopt.Tip
 	for _, oid := range []object.OID{start, s.r.Since} {
 		if oid != "" {
@@ -236,15 +231,15 @@ func (s *state) readHistory() error {
 		}
 	}
 	var err error
-	if s.history, err = readHistory(s.ctx, s.l.Repo, s.view.Base, start, claimed, excluded, s.progress("commits")); err != nil {
+	if s.history, err = readHistory(s.ctx, s.l.Repo, s.view.Base, start, nil, excluded, s.progress("commits")); err != nil {
 		return err
 	}
-	var outside []object.OID
-	for _, oid := range claimed {
-		if s.history.find(oid) == nil {
-			outside = append(outside, oid)
+	if elsewhere := s.outside(); len(elsewhere) > 0 { // mostly there are none
+		if s.history, err = readHistory(s.ctx, s.l.Repo, s.view.Base, start, elsewhere, excluded, s.progress("commits")); err != nil {
+			return err
 		}
 	}
+	outside := s.outside()
 	s.absent = map[object.OID]bool{}
 	err = s.l.Repo.Contents(s.ctx, outside, func(i int, _ object.Object, err error) error {
 		s.absent[outside[i]] = err != nil
@@ -263,6 +258,20 @@ func (s *state) readHistory() error {
 	s.tipGone = err == nil && !here && !s.shallow
 	s.cut = s.cut || s.shallow && !here
 	return err
+}
+
+// outside are the commits that are said to have landed and are not in the graph.
+func (s *state) outside() (list []object.OID) {
+	seen := map[object.OID]bool{}
+	for _, n := range s.landings {
+		n.claimed(func(oid object.OID) {
+			if s.history.find(oid) == nil && !seen[oid] {
+				seen[oid] = true
+				list = append(list, oid)
+			}
+		})
+	}
+	return list
 }
 
 // has reports whether this clone has an object.
