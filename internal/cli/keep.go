@@ -97,6 +97,30 @@ func (c *call) hand(k keeping, g lease.Grant) error {
 }
 
 // tellGrant says on standard error what was taken.
+// takingToo is what --acquire asks for beside what a command does anyway: nil
+// where it was not given.
+func (c *call) takingToo(l *ledger.Ledger, want ledger.Want) (*lease.Acquisition, keeping, error) {
+	if !c.opts.Bool("acquire") {
+		return nil, keeping{}, nil
+	}
+	k, err := c.keeping(l)
+	return &lease.Acquisition{Want: want, Purpose: c.opts.String("message"), Root: k.root}, k, err
+}
+
+// tookToo hands over what was taken so. Where nothing was, --json prints done.
+func (c *call) tookToo(ctx context.Context, l *ledger.Ledger, k keeping, g *lease.Grant, done any) error {
+	switch {
+	case g != nil:
+		if err := c.keep(ctx, l, k, *g); err != nil {
+			return err
+		}
+		c.tellGrant(*g)
+	case c.opts.Bool("json"):
+		return c.out.json(done)
+	}
+	return nil
+}
+
 func (c *call) tellGrant(g lease.Grant) {
 	c.err.printf("%s %s at %s: operation %s, fence %d\n", paint(green, "acquired"), g.Name, g.Remote, g.Operation, g.Fence)
 }

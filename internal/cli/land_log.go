@@ -20,7 +20,8 @@ func landLogCommand() *command {
 		summary:  "show what has landed",
 		about: `
 Lists the landings under the target's lease, newest first, and marks those that
-landed without a verification. It takes and needs no lease.`,
+landed without a verification, and those of which only a repair by git land
+reconcile tells. It takes and needs no lease.`,
 		examples: `
 git land log -n 5
 git land log --json --onto release/1.x`,
@@ -40,6 +41,10 @@ type entryJSON struct {
 	Sequence  uint64       `json:"sequence"`
 	Event     object.OID   `json:"event"`
 	Record    *note.Record `json:"record,omitempty"`
+	// Repaired is the code of the finding, where the event is a repair: then
+	// actor, host and time are those of the repair, and why is its reason.
+	Repaired string `json:"repaired,omitempty"`
+	Why      string `json:"why,omitempty"`
 }
 
 func landLog(ctx context.Context, c *call) error {
@@ -88,8 +93,12 @@ func (c *call) nothingMore() error {
 
 func newEntryJSON(e land.Entry) entryJSON {
 	a := e.Event.By
-	return entryJSON{landingJSON: newLandingJSON(a.Land), Subject: e.Subject, Actor: e.Event.Actor, Host: a.Host, Time: e.Event.Time,
+	entry := entryJSON{landingJSON: newLandingJSON(a.Land), Subject: e.Subject, Actor: e.Event.Actor, Host: a.Host, Time: e.Event.Time,
 		Operation: a.Operation.String(), Sequence: e.Event.Seq, Event: e.Event.OID, Record: e.Record}
+	if f := a.Finding; f != nil {
+		entry.Repaired, entry.Why = f.Code, a.Reason
+	}
+	return entry
 }
 
 func (c *call) printEntry(e land.Entry) {
@@ -108,6 +117,9 @@ func (c *call) printEntry(e land.Entry) {
 		c.out.printf("  %s", paint(red, "WITHOUT A RECORD"))
 	case e.Record.MergedUnverified:
 		c.out.printf("  %s", paint(yellow, "merged tree unverified"))
+	}
+	if f := e.Event.By.Finding; f != nil { // the actor is who repaired
+		c.out.printf("  %s", paint(yellow, fmt.Sprintf("REPAIRED (%s) because: %s", f.Code, e.Event.By.Reason)))
 	}
 	c.out.printf("\n")
 }

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +30,8 @@ func reconcileCommand() *command {
 Walks the target branch since it came under the lease, its landing records and
 the lease's chain, as the remote has them now. Each disagreement has a code,
 what a reader would conclude from it, and the command that settles it.
-Overrides, breaks and recoveries are listed, not faults. It needs no lease.
+Overrides, breaks, recoveries and repairs are no faults: they are counted, and
+the newest are shown; --all lists them all. It needs no lease.
 
 --fix settles what can be settled, under the lease, by appending: records and
 events that are missing, and with --reason an acknowledgement of what cannot be
@@ -37,6 +42,7 @@ git land reconcile --since v1.2 --json
 git land reconcile --fix --reason "pushed by hand while the site was down"`,
 		exits: []int{3, 7, 9},
 		flags: []cli.Flag{text("since", "`REV` whose commits are passed over"), boolean("fix", "settle what can be settled"),
+			boolean("all", "list all that is no fault, and what was settled before"),
 			text("reason", "`TEXT` for the record; acknowledges what cannot be mended"), jsonFlag(), ontoFlag(), remoteFlag()},
 		run: landReconcile,
 	}
@@ -46,7 +52,7 @@ func landReconcile(ctx context.Context, c *call) error {
 	if err := c.nothingMore(); err != nil {
 		return err
 	}
-	if err := c.only("fix", "reason"); err != nil {
+	if err := cmp.Or(c.only("fix", "reason"), c.apart("all", "json")); err != nil { // which has all
 		return err
 	}
 	if _, given := c.in.last("reason"); given && strings.TrimSpace(c.opts.String("reason")) == "" {
@@ -69,6 +75,9 @@ func landReconcile(ctx context.Context, c *call) error {
 	}
 	var clear func()
 	r.Progress, clear = c.progress()
+	if c.env.Get("GOGC") == "" {
+		debug.SetGCPercent(50) // a long history is read whole: memory is dearer than time
+	}
 	report, err := reconcile.Run(ctx, l, r)
 	clear()
 	if err != nil {
@@ -130,22 +139,21 @@ func (c *call) printReport(l *ledger.Ledger, report reconcile.Report, r reconcil
 		}
 		return c.out.json(map[string]any{"report": report})
 	}
-	for _, n := range report.Notices {
-		c.printNotice(n)
-	}
-	for _, f := range report.Acknowledged {
-		c.out.printf("%s  %s  settled before\n", paint(faint, string(f.Code)), f.Object)
-	}
 	for _, f := range report.Settled {
 		c.out.printf("%s  %s  %s\n", paint(green, "settled"), paint(green, string(f.Code)), objectOf(f))
 	}
 	for _, f := range report.Findings {
-		c.out.printf("%s  %s\n    %s\n", paint(red, string(f.Code)), objectOf(f), f.Text)
+		c.out.printf("%s  %s\n", paint(red, string(f.Code)), objectOf(f))
+		if f.Commit != "" {
+			c.out.printf("    %s  %s: %s\n", f.Commit.Short(), f.Author, f.Subject)
+		}
+		c.out.printf("    %s\n", f.Text)
 		if len(f.Others) > 0 {
 			c.out.printf("    see: %s\n", joinOIDs(f.Others))
 		}
 		c.out.printf("    to settle it: %s\n", f.Command)
 	}
+	c.printNotices(l, report, r)
 	if err == nil {
 		c.err.printf("%s %s at %s: %d commits, %d records and %d events tell one story\n",
 			paint(green, "agreed"), report.Branch.Branch(), report.Remote, report.Commits, report.Records, report.Events)
@@ -193,6 +201,48 @@ func joinOIDs(list []object.OID) string {
 	return strings.Join(words, " ")
 }
 
+// shownNotices is how many notices are shown where not all are asked for.
+const shownNotices = 3
+
+// printNotices counts what is no fault, and shows the newest, or all.
+func (c *call) printNotices(l *ledger.Ledger, report reconcile.Report, r reconcile.Request) {
+	count := map[string]int{}
+	for _, n := range report.Notices {
+		count[n.Kind]++
+	}
+	var counts []string
+	for _, kind := range slices.Sorted(maps.Keys(count)) {
+		counts = append(counts, fmt.Sprintf("%d %s", count[kind], kind))
+	}
+	if n := len(report.Acknowledged); n > 0 {
+		counts = append(counts, fmt.Sprintf("%d settled before", n))
+	}
+	if len(counts) == 0 {
+		return
+	}
+	c.out.printf("%s  %s\n", paint(faint, "no faults"), strings.Join(counts, ", "))
+	shown := min(len(report.Notices), shownNotices)
+	if c.opts.Bool("all") {
+		shown = len(report.Notices)
+		for _, f := range report.Acknowledged {
+			c.out.printf("  settled before  %s  %s\n", f.Code, f.Object)
+		}
+	}
+	for _, n := range report.Notices[:shown] {
+		c.printNotice(n)
+	}
+	if more := len(report.Notices) - shown; more > 0 || !c.opts.Bool("all") && len(report.Acknowledged) > 0 {
+		words := []string{"git", "land", "reconcile", "--all"}
+		if r.Since != "" {
+			words = append(words, "--since", string(r.Since))
+		}
+		if r.Want.Branch != "" {
+			words = append(words, "--onto", report.Branch.Branch())
+		}
+		c.note("the newest %d of %d are shown; all: %s", shown, len(report.Notices)+len(report.Acknowledged), l.Command(words...))
+	}
+}
+
 func (c *call) printNotice(n reconcile.Notice) {
 	who := n.Actor
 	if n.Host != "" {
@@ -202,7 +252,7 @@ func (c *call) printNotice(n reconcile.Notice) {
 	if what == "" {
 		what = n.Operation
 	}
-	c.out.printf("%s  %s", paint(yellow, n.Kind), what)
+	c.out.printf("  %s  %s", paint(yellow, n.Kind), what)
 	if !n.Time.IsZero() {
 		c.out.printf("  %s  %s", n.Time.Format(timeLayout), who)
 	}

@@ -62,26 +62,13 @@ func breakLease(ctx context.Context, c *call) error {
 	}
 	b := lease.Breaking{Want: want, Operation: operation, Reason: c.opts.String("reason")}
 	var k keeping
-	if c.opts.Bool("acquire") {
-		if k, err = c.keeping(l); err != nil {
-			return err
-		}
-		b.Take = &lease.Acquisition{Want: want, Purpose: c.opts.String("message"), Root: k.root}
+	if b.Take, k, err = c.takingToo(l, want); err != nil {
+		return err
 	}
 	broken, err := lease.Break(ctx, l, b)
 	if err != nil {
 		return err
 	}
 	c.err.printf("%s %s at %s: operation %s of %s\n", paint(red, "broken"), broken.Name, l.Remote, broken.Hold.Operation, broken.Hold.Holder)
-	if broken.Grant != nil {
-		if err := c.keep(ctx, l, k, *broken.Grant); err != nil {
-			return err
-		}
-		c.tellGrant(*broken.Grant)
-		return nil
-	}
-	if c.opts.Bool("json") {
-		return c.out.json(brokenJSON{broken.Name, l.Remote, c.hold(broken.Hold, false), string(broken.Event.OID)})
-	}
-	return nil
+	return c.tookToo(ctx, l, k, broken.Grant, brokenJSON{broken.Name, l.Remote, c.hold(broken.Hold, false), string(broken.Event.OID)})
 }

@@ -64,29 +64,16 @@ func recoverLease(ctx context.Context, c *call) error {
 	}
 	r := lease.Recovery{Want: want, Operation: operation, Root: c.ownRoot(l), Proved: c.tellProof}
 	var k keeping
-	if c.opts.Bool("acquire") {
-		if k, err = c.keeping(l); err != nil {
-			return err
-		}
-		r.Take = &lease.Acquisition{Want: want, Purpose: c.opts.String("message"), Root: k.root}
+	if r.Take, k, err = c.takingToo(l, want); err != nil {
+		return err
 	}
 	done, err := lease.Recover(ctx, l, r)
 	if err != nil {
 		return err
 	}
 	c.err.printf("%s %s at %s: operation %s of %s\n", paint(green, "recovered"), done.Name, l.Remote, done.Hold.Operation, done.Hold.Holder)
-	if done.Grant != nil {
-		if err := c.keep(ctx, l, k, *done.Grant); err != nil {
-			return err
-		}
-		c.tellGrant(*done.Grant)
-		return nil
-	}
-	if c.opts.Bool("json") {
-		return c.out.json(recoveredJSON{done.Name, l.Remote, c.hold(done.Hold, false), done.Judgement.Verdict,
-			done.Judgement.Why, string(done.Event.OID)})
-	}
-	return nil
+	return c.tookToo(ctx, l, k, done.Grant, recoveredJSON{done.Name, l.Remote, c.hold(done.Hold, false), done.Judgement.Verdict,
+		done.Judgement.Why, string(done.Event.OID)})
 }
 
 // tellProof says what decided. A refusal has it in its own sentence.

@@ -134,7 +134,7 @@ func (u Unfinished) Under(op ulid.ULID) bool { return u.Operation == op || u.hol
 
 // An Entry is one landing of the log.
 type Entry struct {
-	Event   event.Event  // of kind Land
+	Event   event.Event  // of kind Land, or a Repair that stands for one
 	Record  *note.Record // nil when there is none for the event
 	Subject string       // of the landed commit; empty when this clone lacks it
 }

@@ -81,7 +81,7 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 }
 
 // Log lists the newest landings of a lease's chain, newest first: at most n, or
-// all when n is 0. An event whose record is missing comes with an empty record
+// all when n is 0, with those whose event is a repair. An event whose record is missing comes with an empty record
 // but for what the event says.
 func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, error) {
 	var entries []Entry
@@ -92,7 +92,7 @@ func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, 
 		return nil, err
 	}
 	err = lease.Walk(ctx, l, v, func(e event.Event) bool {
-		if e.Kind != event.Land {
+		if e.By.Land == nil || e.Kind == event.Intent {
 			return true
 		}
 		var entry Entry

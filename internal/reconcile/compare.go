@@ -39,6 +39,7 @@ func (s *state) compare() {
 		s.compareCommits()
 	}
 	s.noticeEvents()
+	s.sortNotices()
 	s.sort(s.report.Findings)
 	s.report.Findings = slices.DeleteFunc(s.report.Findings, func(f Finding) bool {
 		done := f.Code.lasts() && s.settled[pair{f.Code, f.Object}]
@@ -273,14 +274,14 @@ func (s *state) compareUnrecorded(list []*landing) {
 	if s.view.Records.IsZero() && len(s.landings) > 1 {
 		last := list[len(list)-1].events[0]
 		ref, _ := s.l.RecordsRef(s.view.Name)
-		s.find(Finding{Code: RecordsNotFetched, Object: last.OID, subject: list},
+		s.find(Finding{Code: RecordsNotFetched, Object: last.OID, Commit: last.By.Land.Commit, subject: list},
 			"%s shows no %s: it is hidden from us, was deleted or never written, so nothing was fetched of the records of %d landings: a reader would conclude that they have none",
 			s.l.Remote, ref, len(list))
 		return
 	}
 	for _, n := range list {
 		e := n.events[0]
-		s.find(Finding{Code: EventWithoutRecord, Object: e.OID, Others: []object.OID{e.By.Land.Commit}, Landing: n.id.String(), subject: n},
+		s.find(Finding{Code: EventWithoutRecord, Object: e.OID, Commit: e.By.Land.Commit, Others: []object.OID{e.By.Land.Commit}, Landing: n.id.String(), subject: n},
 			"the chain says that landing %s put %s on %s, and %s shows no record of it: a reader of the notes would conclude that it was pushed around the tool, with nothing to vouch for it",
 			n.id, e.By.Land.Commit.Short(), s.branch(), s.l.Remote)
 	}

@@ -68,7 +68,7 @@ func (s *state) compareBroken(n *landing) bool {
 		what = "is on it"
 	}
 	s.cover(land.Base, land.Commit)
-	s.find(Finding{Code: IntentWithoutLand, Object: in.OID, Others: []object.OID{land.Commit}, Landing: n.id.String(),
+	s.find(Finding{Code: IntentWithoutLand, Object: in.OID, Commit: land.Commit, Others: []object.OID{land.Commit}, Landing: n.id.String(),
 		Operation: in.By.Operation.String(), subject: n},
 		"operation %s announced that %s lands on %s, %s, and the chain never says how it ended: a reader would conclude either way",
 		in.By.Operation, land.Commit.Short(), s.branch(), what)
@@ -114,7 +114,7 @@ func (s *state) compareHeard(n *landing, own []placed) (unrecorded bool) {
 	land := e.By.Land
 	s.cover(land.Base, land.Commit)
 	for _, again := range n.events[1:] {
-		s.find(Finding{Code: EventDoubled, Object: again.OID, Others: []object.OID{e.OID}, Landing: n.id.String()},
+		s.find(Finding{Code: EventDoubled, Object: again.OID, Commit: land.Commit, Others: []object.OID{e.OID}, Landing: n.id.String()},
 			"the chain says twice that landing %s landed, in %s and %s: a reader would count it twice", n.id, e.OID.Short(), again.OID.Short())
 	}
 	here := slices.DeleteFunc(slices.Clone(own), func(p placed) bool { return p.on != land.Commit })
@@ -147,7 +147,7 @@ func (s *state) goneCommit(n *landing, recorded bool) {
 			n.id, commit.Short(), s.branch())
 		return
 	}
-	s.find(Finding{Code: EventCommitGone, Object: e.OID, Others: []object.OID{commit}, Landing: n.id.String(), subject: n},
+	s.find(Finding{Code: EventCommitGone, Object: e.OID, Commit: commit, Others: []object.OID{commit}, Landing: n.id.String(), subject: n},
 		"the chain says that landing %s put %s on %s, which does not have it: a reader of the lease's log would conclude that its change is on the branch",
 		n.id, commit.Short(), s.branch())
 }
@@ -171,7 +171,7 @@ func (s *state) compareFields(n *landing, p placed) {
 	case r.Tree != land.Tree:
 		s.differs(TreeDiffers, n, "tree", string(land.Tree), string(r.Tree), p.on)
 	case commit != nil && commit.tree != land.Tree:
-		s.find(Finding{Code: TreeDiffers, Object: n.events[0].OID, Others: []object.OID{land.Commit, land.Tree, commit.tree}, Landing: n.id.String()},
+		s.find(Finding{Code: TreeDiffers, Object: n.events[0].OID, Commit: land.Commit, Others: []object.OID{land.Commit, land.Tree, commit.tree}, Landing: n.id.String()},
 			"event and record of landing %s say that %s has the tree %s, and it has %s: a reader would conclude that another tree landed than did",
 			n.id, land.Commit.Short(), land.Tree.Short(), commit.tree.Short())
 	}
@@ -193,7 +193,7 @@ func (s *state) differs(code Code, n *landing, what, inEvent, inRecord string, o
 		}
 		return "“" + event.CleanText(text, 120) + "”"
 	}
-	s.find(Finding{Code: code, Object: e.OID, Others: []object.OID{on}, Landing: n.id.String()},
+	s.find(Finding{Code: code, Object: e.OID, Commit: e.By.Land.Commit, Others: []object.OID{on}, Landing: n.id.String()},
 		"of landing %s the event says the %s %s, and the record %s: a reader of one of the two would conclude the wrong one",
 		n.id, what, none(inEvent), none(inRecord))
 }

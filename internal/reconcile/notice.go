@@ -1,6 +1,10 @@
 package reconcile
 
 import (
+	"cmp"
+	"math"
+	"slices"
+
 	"gitland/internal/event"
 	"gitland/internal/object"
 )
@@ -9,6 +13,21 @@ func (s *state) notice(n Notice) { s.report.Notices = append(s.report.Notices, n
 
 func noticeOf(kind string, e *event.Event, about object.OID, text string) Notice {
 	return Notice{Kind: kind, Object: about, Sequence: e.Seq, Operation: e.By.Operation.String(), Actor: e.Actor, Host: e.By.Host, Time: e.Time, Text: text}
+}
+
+// sortNotices puts what is under way first, and then the newest. Those without a
+// place on the chain are of landings that it does not know.
+func (s *state) sortNotices() {
+	place := func(n Notice) uint64 {
+		switch {
+		case n.Kind == "under-way":
+			return math.MaxUint64
+		case n.Sequence == 0:
+			return event.MaxSeq + 1
+		}
+		return n.Sequence
+	}
+	slices.SortStableFunc(s.report.Notices, func(a, b Notice) int { return cmp.Compare(place(b), place(a)) })
 }
 
 // noticeEvents lists what on the chain is no fault and should be seen. With

@@ -15,10 +15,12 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 
+	"gitland/internal/event"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
 	"gitland/internal/session"
@@ -45,9 +47,16 @@ type Finding struct {
 	// an event, or a tip. It is empty for an operation of this clone.
 	Object object.OID `json:"object,omitempty"`
 	// Others are further objects that disagree.
-	Others    []object.OID `json:"others,omitempty"`
-	Landing   string       `json:"landing,omitempty"`
-	Operation string       `json:"operation,omitempty"`
+	Others []object.OID `json:"others,omitempty"`
+	// Commit is the commit that it is about, or the event where it is about
+	// none, and Author and Subject are that commit's: one line each, cleaned, at
+	// most MaxSubject bytes of the subject. All three are empty where it is not
+	// in this clone.
+	Commit    object.OID `json:"commit,omitempty"`
+	Author    string     `json:"author,omitempty"`
+	Subject   string     `json:"subject,omitempty"`
+	Landing   string     `json:"landing,omitempty"`
+	Operation string     `json:"operation,omitempty"`
 	// Text is one sentence: what disagrees, and what a reader would conclude.
 	Text string `json:"text"`
 	// Command settles it.
@@ -55,6 +64,9 @@ type Finding struct {
 
 	subject any // what the repair is made from
 }
+
+// MaxSubject bounds the subject in a Finding, in bytes.
+const MaxSubject = 120
 
 // same reports whether two readings have found the same.
 func (f Finding) same(other Finding) bool {
@@ -91,7 +103,9 @@ type Report struct {
 	// Acknowledged are findings that an earlier repair names: they stand, and
 	// are no longer faults.
 	Acknowledged []Finding `json:"acknowledged"`
-	Notices      []Notice  `json:"notices"`
+	// Notices begin with what is under way; then they are newest first, by their
+	// place on the chain.
+	Notices []Notice `json:"notices"`
 }
 
 // again is how long to wait before what was found is looked for once more: one
@@ -122,7 +136,7 @@ func look(ctx context.Context, l *ledger.Ledger, r Request) (*state, error) {
 	}
 	first.compare()
 	if len(first.report.Findings) == 0 {
-		return first, nil
+		return first, first.describe()
 	}
 	if err := ledger.Pause(ctx, again); err != nil {
 		return nil, err
@@ -145,7 +159,34 @@ func look(ctx context.Context, l *ledger.Ledger, r Request) (*state, error) {
 	second.report.Findings = slices.DeleteFunc(second.report.Findings, func(f Finding) bool {
 		return !slices.ContainsFunc(before, f.same)
 	})
-	return second, nil
+	return second, second.describe()
+}
+
+// describe adds to the findings whose commit it is, and what it is called.
+func (s *state) describe() error {
+	var about []*Finding
+	var ids []object.OID
+	for _, list := range [][]Finding{s.report.Findings, s.report.Acknowledged} {
+		for i := range list {
+			if f := &list[i]; f.Object != "" {
+				f.Commit = cmp.Or(f.Commit, f.Object)
+				about, ids = append(about, f), append(ids, f.Commit)
+			}
+		}
+	}
+	return s.l.Repo.Contents(s.ctx, ids, func(i int, o object.Object, err error) error {
+		f := about[i]
+		c, parseErr := object.ParseCommit(o.Data)
+		if err != nil || o.Kind != object.Commit || parseErr != nil {
+			f.Commit = ""
+			return nil
+		}
+		who, _, _ := strings.Cut(c.Author, "> ")
+		f.Author = event.CleanText(strings.TrimSuffix(who, ">")+">", event.MaxText)
+		subject, _, _ := strings.Cut(strings.TrimLeft(c.Message, "\n"), "\n")
+		f.Subject = event.CleanText(subject, MaxSubject)
+		return nil
+	})
 }
 
 // An operation of this clone that has not ended, as its journal tells.
