@@ -168,6 +168,10 @@ func runbookFindings() map[string]func(runbookCase) {
 			if r := c.book.run(c.s, "reconcile"); strings.Count(r.Stdout, "commit-without-record") != 2 {
 				c.Errorf("stdout %q", r.Stdout)
 			}
+			c.s.reconciles(0, "--fix")
+			if r := c.book.run(c.s, "reconcile-all"); !strings.Contains(r.Stdout, "no faults  1 override, 1 repair\n") {
+				c.Errorf("stdout %q", r.Stdout)
+			}
 		},
 		"a landing of this clone did not end": func(c runbookCase) {
 			c.s.dies(c.remote, "pre-receive", "--", "mine.txt")
