@@ -68,6 +68,38 @@ exit 0
 	}
 }
 
+// The remote refuses a push, by a rule, of which an earlier try was never answered
+// and is still on its way: that one has to be outrun all the same.
+func TestRemoteRefusesARepetition(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	server := gittest.Daemon(t, remote)
+	s := newSeat(t, gittest.Clone(t, server.URL(remote)))
+	s.write(map[string]string{"zero": "0\n", "one": "1\n"})
+	s.landUnit("zero")
+	dir := t.TempDir()
+	gittest.Script(t, filepath.Join(s.dir, ".git/hooks/pre-push"), fmt.Sprintf("#!/bin/sh\necho $PPID >'%s/pid'\n", dir))
+	gittest.Script(t, filepath.Join(remote, "hooks/pre-receive"), fmt.Sprintf(`#!/bin/sh
+grep -q refs/heads/main || exit 0
+cd '%s'
+[ -e asked ] && exit 1
+: >asked
+kill -9 $(cat pid)
+i=0
+while [ ! -e open ] && [ $i -lt 1200 ]; do sleep 0.05; i=$((i+1)); done
+exec >/dev/null 2>&1
+trap '' PIPE
+: >through
+`, dir))
+	told(t, s.try("git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "one"), 9, "nothing landed")
+	if got := kinds(t, remote); !strings.HasSuffix(got, "land void") {
+		t.Errorf("events %q", got)
+	}
+	gittest.Write(t, dir, map[string]string{"open": ""})
+	waitFor(t, filepath.Join(dir, "through"))
+	agree(t, s, remote, 1)
+}
+
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -89,7 +89,11 @@ func (a *arguments) topic(t *tool, args []string) []string {
 		return args
 	}
 	if a.command = t.command(args[i]); a.command == nil {
-		a.refuse("%q is no command of %s", args[i], t.name).WithHint("%s -h", t.name)
+		hint := t.name + " -h"
+		if near := t.nearest(args[i]); near != "" {
+			hint = "did you mean: " + t.name + " " + near + " -h"
+		}
+		a.refuse("%q is no command of %s", args[i], t.name).WithHint("%s", hint)
 	}
 	return slices.Delete(args, i, i+1)
 }
@@ -97,6 +101,21 @@ func (a *arguments) topic(t *tool, args []string) []string {
 // unknown refuses a word that is no command: what somebody might have meant by
 // it is never guessed.
 func (a *arguments) unknown(t *tool, name string) {
+	meant := ""
+	if near := t.nearest(name); near != "" {
+		meant = t.name + " " + near
+	} else if other := t.other(); other.command(name) != nil {
+		meant = other.name + " " + name
+	}
+	if meant != "" {
+		f := a.refuse("%q is no command of %s", name, t.name).WithHint("did you mean: %s", meant)
+		if t.operand == "" {
+			a.command = nil
+		} else {
+			f.Hint += "   (or, " + strings.ReplaceAll(t.operand, "WORD", fault.Command(name)) + ")"
+		}
+		return
+	}
 	if t.operand != "" {
 		a.refuse("%q is no command of %s, and what it works on goes elsewhere", name, t.name).
 			WithHint("%s", strings.ReplaceAll(t.operand, "WORD", fault.Command(name)))
@@ -108,6 +127,35 @@ func (a *arguments) unknown(t *tool, name string) {
 	}
 	a.refuse("%q is no command of %s", name, t.name).WithHint("one of: %s   (%s -h)", strings.Join(names, ", "), t.name)
 	a.command = nil
+}
+
+// nearest is the command whose name is misspelt as name, "" when there is none.
+func (t *tool) nearest(name string) string {
+	for _, c := range t.commands {
+		if len(name) > 2 && misspelt(name, c.name) {
+			return c.name
+		}
+	}
+	return ""
+}
+
+// misspelt reports whether a is b with one letter too many, too few or wrong, or
+// with two of them exchanged.
+func misspelt(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) < len(b) {
+		return a[i:] == b[i+1:]
+	}
+	if i == len(a) || a[i+1:] == b[i+1:] {
+		return i < len(a)
+	}
+	return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
 // firstOperand is the index of the first argument that is neither an option nor

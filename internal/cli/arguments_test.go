@@ -153,3 +153,19 @@ func TestOptionsOfOneNameAreAlike(t *testing.T) {
 		}
 	}
 }
+
+func TestMisspelt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"resme", "resume", true}, {"ressume", "resume", true}, {"resuem", "resume", true}, {"rezume", "resume", true},
+		{"esume", "resume", true}, {"resum", "resume", true}, {"resume", "resume", false}, {"rsme", "resume", false},
+		{"take", "thaw", false}, {"", "run", false}, {"ab", "ba", true}, {"xyz", "run", false},
+	} {
+		if got := misspelt(c.a, c.b); got != c.want {
+			t.Errorf("%q for %q: %t", c.a, c.b, got)
+		}
+	}
+}

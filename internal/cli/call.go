@@ -2,6 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"gitland/internal/event"
@@ -60,6 +64,28 @@ func (c *call) want(l *ledger.Ledger, name string) (ledger.Want, error) {
 		}
 	}
 	return ledger.Want{Name: name, Branch: branch}, nil
+}
+
+// toWait has the refusal of a lease that somebody else holds begin with the command
+// line that waits for it: this call's own, with options unless they were given.
+// form is how a shell takes it, "%s" as it is.
+func (c *call) toWait(err error, form string, options ...string) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Class != fault.Held || f.Facts["own"] != false {
+		return err
+	}
+	if _, given := c.in.last(strings.TrimPrefix(options[0], "--")); given {
+		options = nil
+	}
+	args := slices.DeleteFunc(slices.Clone(c.args), func(a string) bool { return a == "--no-wait" })
+	end := slices.Index(args, "--")
+	if end < 0 {
+		end = len(args)
+	}
+	args = slices.Insert(args, end, options...)
+	again := fmt.Sprintf(form, fault.Command(append(strings.Fields(c.tool.name), args...)...))
+	f.Hint = fmt.Sprintf("%s   (or, %s)", again, f.Hint)
+	return err
 }
 
 // waiting is what --wait and --timeout ask for.

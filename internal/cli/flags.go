@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,9 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/urfave/cli/v2"
 
+	"gitland/internal/fault"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
 	"gitland/internal/object"
 )
 
@@ -108,14 +112,27 @@ func choice(name, usage string, words ...string) cli.Flag {
 	})
 }
 
-func operationFlag(usage string) cli.Flag {
-	return generic("operation", usage, func(text string) (ulid.ULID, error) {
-		id, err := ulid.ParseStrict(text)
-		if err != nil {
-			return id, errors.New("not the full id of an operation, which has 26 letters and digits")
-		}
+func operationFlag(usage string) cli.Flag { return text("operation", usage) }
+
+// holder is the operation that --operation names; the zero id when there is none.
+// People give other words that the tools print: those are told what they gave.
+func (c *call) holder(ctx context.Context, l *ledger.Ledger, w ledger.Want) (ulid.ULID, error) {
+	text := c.opts.String("operation")
+	if text == "" {
+		return ulid.Zero, nil
+	}
+	if id, err := ulid.ParseStrict(text); err == nil {
 		return id, nil
-	})
+	}
+	show := l.Command("git", "lease", "show", w.Name)
+	if v, err := l.Fetch(ctx, w); err == nil {
+		if op, what := lease.Named(ctx, l, v, text); what != "" {
+			return ulid.Zero, fault.New(fault.Usage, "%q is %s, of operation %s, and no operation", text, what, op).
+				WithHint("%s   (it names the operation that holds the lease)", show)
+		}
+	}
+	return ulid.Zero, fault.New(fault.Usage, "%q is not the full id of an operation, which has 26 letters and digits", text).
+		WithHint("%s   (it names the operation that holds the lease)", show)
 }
 
 func oidFlag(name, usage string) cli.Flag {

@@ -46,7 +46,10 @@ func help(t *tool, c *command) string {
 	b.WriteString("\nEXIT STATUS\n")
 	table(&b, func(row func(cells ...string)) {
 		for _, code := range exitTable {
-			if slices.Contains(c.exits, code.code) {
+			switch {
+			case code.code == codeUnexpected && c.one != "":
+				row(code.name(), c.one+", or an unexpected failure")
+			case slices.Contains(c.exits, code.code):
 				row(code.name(), code.meaning)
 			}
 		}

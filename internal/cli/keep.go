@@ -48,6 +48,14 @@ func (c *call) keeping(l *ledger.Ledger) (keeping, error) {
 // ways are how a shell, or a program, takes in what is printed in each format.
 var ways = map[string]string{"sh": `eval "$(%s)"`, "fish": "%s | source", "json": "%s | PROGRAM"}
 
+// form is how the shell has to be given the command line.
+func (k keeping) form() string {
+	if k.source.Kind() == session.FromFile {
+		return "%s"
+	}
+	return ways[k.format]
+}
+
 // A granted is a hold as --json tells it.
 type granted struct {
 	Lease     string `json:"lease"`

@@ -59,9 +59,10 @@ func landChange(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.Bool("force-unverified") && strings.TrimSpace(c.opts.String("reason")) == "" {
-		return fault.New(fault.Usage, "landing unverified is on the record, and needs a reason").
-			WithHint("add --reason 'why it cannot wait for its verification'")
+	if c.opts.Bool("force-unverified") { // before anything is looked at
+		if err := land.CheckReason(c.opts.String("reason")); err != nil {
+			return err
+		}
 	}
 	l, selection, err := c.selection(ctx)
 	if err != nil {
@@ -82,7 +83,7 @@ func landChange(ctx context.Context, c *call) error {
 		c.err.printf("%s %s\n", paint(yellow, "warning:"), w)
 	}
 	if err != nil {
-		return err
+		return c.toWait(err, "%s", "--timeout", "10m")
 	}
 	return c.printResult(result)
 }

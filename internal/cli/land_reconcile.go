@@ -16,6 +16,7 @@ import (
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
+	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
 	"gitland/internal/reconcile"
@@ -55,8 +56,10 @@ func landReconcile(ctx context.Context, c *call) error {
 	if err := cmp.Or(c.only("fix", "reason"), c.apart("all", "json")); err != nil { // which has all
 		return err
 	}
-	if _, given := c.in.last("reason"); given && strings.TrimSpace(c.opts.String("reason")) == "" {
-		return fault.New(fault.Usage, "what is acknowledged is on the record: the reason is empty").WithHint("add --reason 'how it came to this'")
+	if _, given := c.in.last("reason"); given {
+		if _, err := lease.Reason(c.opts.String("reason"), "what is acknowledged is", "how it came to this"); err != nil {
+			return err
+		}
 	}
 	l, err := c.open(ctx, "")
 	if err != nil {

@@ -25,12 +25,12 @@ Asks the remote what became of a landing whose process died, and finishes it;
 or makes sure that it can no longer arrive, and says that it did not land, with
 exit code 1. Without OPERATION it does so for all that this worktree began,
 as every git land does first. One that died in another clone is finished here
-as far as it reached the remote, once its lease was broken. A copy of a clone
-refuses; --dead is for one that was restored, or moved to another disk.`,
+as far as it reached the remote, once its lease was broken.`,
 		examples: `
 git land resume
 git land resume 01JZ6Y8T3N4V5W6X7Y8Z9ABCDE`,
-		exits: []int{1, 3, 8, 9},
+		exits: []int{3, 8, 9},
+		one:   "it did not land",
 		flags: []cli.Flag{deadFlag(), jsonFlag(), ontoFlag(), remoteFlag()},
 		run:   resumeLanding,
 	}
@@ -55,7 +55,7 @@ git land abort 01JZ6Y8T3N4V5W6X7Y8Z9ABCDE --reason "laptop is gone"`,
 }
 
 func deadFlag() cli.Flag {
-	return boolean("dead", "its process is dead, though this clone cannot prove that")
+	return boolean("dead", "its process is dead, though this clone cannot prove it")
 }
 
 func resumeLanding(ctx context.Context, c *call) error {
@@ -85,12 +85,12 @@ func abortLanding(ctx context.Context, c *call) error {
 
 // ending opens what resume and abort need.
 func (c *call) ending(ctx context.Context, end func(*ledger.Ledger, land.Ending) error) error {
-	op, err := c.operation()
+	word, err := c.operation()
 	if err != nil {
 		return err
 	}
-	e := land.Ending{Operation: op, Dead: c.opts.Bool("dead")}
-	if e.Dead && op.IsZero() {
+	e := land.Ending{Dead: c.opts.Bool("dead")}
+	if e.Dead && word == "" {
 		return fault.New(fault.Usage, "--dead is about one operation, and none is named").
 			WithHint("git land status   (it names those that did not end)")
 	}
@@ -102,28 +102,39 @@ func (c *call) ending(ctx context.Context, end func(*ledger.Ledger, land.Ending)
 	if e.Want, err = c.want(l, ""); err != nil {
 		return err
 	}
+	if word != "" {
+		if e.Operation, err = ulid.ParseStrict(word); err != nil {
+			return c.noOperation(ctx, l, e.Want, word)
+		}
+	}
 	if e.Session, err = l.Dir.FromEnv(c.env.Get); err != nil {
 		return err
 	}
 	return end(l, e)
 }
 
-// operation is the operand that names one; the zero id when there is none.
-func (c *call) operation() (ulid.ULID, error) {
+// operation is the operand that names one; "" when there is none.
+func (c *call) operation() (string, error) {
 	words := append(slices.Clone(c.in.operands), c.in.rest...)
 	switch len(words) {
 	case 0:
-		return ulid.Zero, nil
+		return "", nil
 	case 1:
-	default:
-		return ulid.Zero, fault.New(fault.Usage, "one operation at a time, and %q is one too many", words[1])
+		return words[0], nil
 	}
-	op, err := ulid.ParseStrict(words[0])
-	if err != nil {
-		return ulid.Zero, fault.New(fault.Usage, "%q is not the id of an operation", words[0]).
-			WithHint("git land status   (it names those that did not end)")
+	return "", fault.New(fault.Usage, "one operation at a time, and %q is one too many", words[1])
+}
+
+// noOperation is the fault of a word that is no operation's id, and says what it is
+// instead.
+func (c *call) noOperation(ctx context.Context, l *ledger.Ledger, w ledger.Want, word string) error {
+	if v, err := l.Fetch(ctx, w); err == nil {
+		if err := land.OperationOf(ctx, l, v, word, c.opts.String("reason")); err != nil {
+			return err
+		}
 	}
-	return op, nil
+	return fault.New(fault.Usage, "%q is not the id of an operation, which has 26 letters and digits", word).
+		WithHint("git land status   (it names those that did not end)")
 }
 
 func (c *call) printConclusions(list []land.Conclusion, err error) {
@@ -132,6 +143,9 @@ func (c *call) printConclusions(list []land.Conclusion, err error) {
 			list = []land.Conclusion{}
 		}
 		object := map[string]any{"concluded": list}
+		if err == nil && len(list) > 0 {
+			object["landed"] = notLanded(list) == nil
+		}
 		if err != nil || notLanded(list) != nil && c.in.command.name == "resume" {
 			c.partial = object
 			return
@@ -147,6 +161,14 @@ func (c *call) printConclusions(list []land.Conclusion, err error) {
 	}
 }
 
+// unitOf says what a landing was about, where that was said.
+func unitOf(c land.Conclusion) string {
+	if _, err := ulid.ParseStrict(c.Unit); err == nil || c.Unit == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", c.Unit)
+}
+
 // notLanded is the fault of resuming what turned out not to have landed.
 func notLanded(list []land.Conclusion) error {
 	for _, done := range list {
@@ -155,11 +177,19 @@ func notLanded(list []land.Conclusion) error {
 		case done.MayArrive != "":
 			hint := "git land reconcile   (it names the landing if that happens)"
 			if done.Kept {
-				hint = fmt.Sprintf("git land   (to land it anew, which keeps that push out; or, to give it up: git land abort %s --reason WHY)", done.Operation)
+				hint = fmt.Sprintf("%s   (lands it anew, which keeps that push out; or, to give it up: git land abort %s --reason WHY)", cmp.Or(done.Again, "git land"), done.Operation)
 			}
-			return fault.New(fault.Failed, "%s is not on %s, and may come there yet", done.Unit, done.Branch.Branch()).WithHint("%s", hint)
+			return fault.New(fault.Failed, "not landed yet: operation %s%s may still come to %s", done.Operation, unitOf(done), done.Branch.Branch()).WithHint("%s", hint)
 		default:
-			return fault.New(fault.Failed, "%s did not land", cmp.Or(done.Unit, "operation "+done.Operation.String())).WithHint("git land   (to land it anew)")
+			f := fault.New(fault.Failed, "did not land: operation %s%s", done.Operation, unitOf(done))
+			switch {
+			case done.Again != "":
+				return f.WithHint("%s   (lands it anew)", done.Again)
+			case done.Unit == "": // it was begun in another clone
+				return f.WithHint("land its change again where that is, or, to put on the record that it is given up: %s",
+					fault.Command("git", "land", "abort", done.Operation.String(), "--reason", "WHY"))
+			}
+			return f.WithHint("its change is where it was made: land it again as before")
 		}
 	}
 	return nil

@@ -50,6 +50,8 @@ type statusJSON struct {
 	Hold        *holdJSON           `json:"hold,omitempty"`
 	Frozen      *frozenJSON         `json:"frozen,omitempty"`
 	Unfinished  []unfinishedJSON    `json:"unfinished,omitempty"`
+	Lost        map[string]any      `json:"lost,omitempty"` // this session's hold was taken off it
+	Next        string              `json:"next,omitempty"` // the one thing to do next
 	Unpublished int                 `json:"unpublished_verifications,omitempty"`
 	Problem     map[string]any      `json:"problem,omitempty"`
 }
@@ -94,7 +96,10 @@ func (c *call) statusJSON(o land.Outlook) statusJSON {
 	if o.Hold != nil {
 		j.Hold = c.hold(*o.Hold, o.OwnHold)
 	}
-	j.Unfinished = newUnfinishedJSON(o.Unfinished)
+	j.Unfinished, j.Next = newUnfinishedJSON(o.Unfinished), o.Next
+	if o.Lost != nil {
+		j.Lost = c.failure([]error{o.Lost})
+	}
 	if o.Problem != nil {
 		j.Problem = c.failure(explain(o.Problem))
 	}
@@ -114,7 +119,7 @@ func newUnfinishedJSON(list []land.Unfinished) []unfinishedJSON {
 }
 
 func (c *call) describeUnfinished(u land.Unfinished) string {
-	state := "died: " + u.Next
+	state := "died (" + u.Next + ")"
 	switch {
 	case u.Alive:
 		state = "is under way"
@@ -137,13 +142,15 @@ func (c *call) printStatus(o land.Outlook) {
 		row(red, "lease", o.Lease+" is ambiguous")
 	case o.Frost != nil:
 		row(yellow, "lease", o.Lease+" is frozen by "+o.Frost.Describe(c.env.Now()))
-		row(yellow, "hint", "when that is over: "+o.Frost.Thaw)
 	case o.Hold == nil:
 		row(green, "lease", o.Lease+" is free")
 	case o.OwnHold:
 		row(green, "lease", o.Lease+" is held by this session, operation "+o.Hold.Operation.String())
 	default:
 		row(yellow, "lease", o.Lease+" is held by "+lease.Describe(*o.Hold, c.env.Now()))
+	}
+	if o.Lost != nil {
+		row(red, "lost", o.Lost.What)
 	}
 	for _, u := range o.Unfinished {
 		row(yellow, "unfinished", c.describeUnfinished(u))
@@ -154,15 +161,17 @@ func (c *call) printStatus(o land.Outlook) {
 	if o.Problem != nil {
 		for _, e := range explain(o.Problem) {
 			c.out.printf("%s %v\n", paint(red, "problem   "), e)
-			if hint := c.hint(e); hint != "" {
-				row(yellow, "hint", hint)
-			}
 		}
+	}
+	if o.Next != "" {
+		row(bold, "next", o.Next)
 	}
 }
 
 func lands(o land.Outlook) string {
 	switch {
+	case o.Already != "" && len(o.Paths) == 0:
+		return "nothing: " + o.Branch.Branch() + " has all of HEAD's commits, nothing is staged, and no path is named"
 	case o.Already != "":
 		return "nothing: the target has it, as " + o.Already.Short()
 	case len(o.Commits) > 0:
@@ -182,7 +191,13 @@ func (c *call) printVerified(row func(style, string, string), o land.Outlook) {
 	}
 	switch {
 	case !o.Verified:
-		row(yellow, "unverified", o.VerifyWith)
+		without := strings.Join(o.Judgement.Missing, ", ")
+		if without == note.Any {
+			without = "no check was run on that tree"
+		} else {
+			without = "not passed: " + without
+		}
+		row(yellow, "unverified", without)
 	case o.Merged:
 		row(yellow, "merged", "that was the change's own tree; merged onto the target it is not verified")
 	}

@@ -71,7 +71,7 @@ func acquire(ctx context.Context, c *call) error {
 	grant, err := lease.Acquire(ctx, l, lease.Acquisition{
 		Want: want, Purpose: c.opts.String("message"), Root: k.root, Waiting: waiting, Tie: tie})
 	if err != nil {
-		return err
+		return c.toWait(err, k.form(), "--wait")
 	}
 	if err := c.keep(ctx, l, k, grant); err != nil {
 		return err

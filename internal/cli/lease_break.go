@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/oklog/ulid/v2"
 	"github.com/urfave/cli/v2"
 
 	"gitland/internal/fault"
@@ -45,7 +44,7 @@ func breakLease(ctx context.Context, c *call) error {
 	if err := cmp.Or(err, c.only("acquire", "message", "format"), c.apart("json", "format")); err != nil {
 		return err
 	}
-	operation, given := value[ulid.ULID](c, "operation")
+	_, given := c.in.last("operation")
 	_, explained := c.in.last("reason")
 	if !given || !explained {
 		return fault.New(fault.Usage, "breaking a lease needs the holder's operation, and a reason").
@@ -57,6 +56,10 @@ func breakLease(ctx context.Context, c *call) error {
 	}
 	defer closing(ctx, l)
 	want, err := c.want(l, name)
+	if err != nil {
+		return err
+	}
+	operation, err := c.holder(ctx, l, want)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -153,10 +154,10 @@ func deed(e event.Event) string {
 			text += fmt.Sprintf("UNVERIFIED (%s) because: %s, ", l.Unverified, l.Reason)
 		}
 	}
-	if e.By.Reason != "" {
+	if e.By.Reason != "" && (e.By.Land == nil || e.By.Reason != e.By.Land.Reason) {
 		text += "because: " + e.By.Reason + ", "
 	}
-	if !e.By.Operation.IsZero() {
+	if op := e.By.Operation; !op.IsZero() && !strings.Contains(text, op.String()) {
 		if !e.By.Target.IsZero() {
 			text += "by "
 		}

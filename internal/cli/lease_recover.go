@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/oklog/ulid/v2"
 	"github.com/urfave/cli/v2"
 
 	"gitland/internal/event"
@@ -52,13 +51,16 @@ func recoverLease(ctx context.Context, c *call) error {
 	if err := cmp.Or(err, c.only("acquire", "message", "format"), c.apart("json", "format")); err != nil {
 		return err
 	}
-	operation, _ := value[ulid.ULID](c, "operation")
 	l, err := c.open(ctx, "")
 	if err != nil {
 		return err
 	}
 	defer closing(ctx, l)
 	want, err := c.want(l, name)
+	if err != nil {
+		return err
+	}
+	operation, err := c.holder(ctx, l, want)
 	if err != nil {
 		return err
 	}

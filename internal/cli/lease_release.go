@@ -75,6 +75,12 @@ func release(ctx context.Context, c *call) error {
 		return err
 	}
 	done, err := lease.Release(ctx, l, want, have.Root)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Class == fault.Lost {
+		f.Hint = "this session has forgotten the hold, and may go on   (what happened: " + f.Hint + ")"
+		if source.Kind() == session.FromVar {
+			f.Hint = "unset GIT_LEASE_TOKEN   (it proves nothing any more; then go on)"
+		}
+	}
 	if !done.Operation.IsZero() && (err == nil || fault.ClassOf(err) == fault.Lost) {
 		err = errors.Join(err, source.Forget(session.HoldNote{Remote: l.Remote, Name: done.Name, Operation: done.Operation}))
 	}

@@ -64,6 +64,7 @@ func runLease(ctx context.Context, c *call) error {
 			c.tellGrant(g)
 		},
 	})
+	err = c.toWait(err, "%s", "--wait")
 	conflict, given := value[int](c, "conflict-exit-code")
 	switch {
 	case code != 0:

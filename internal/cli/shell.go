@@ -46,9 +46,9 @@ func (inv *invocation) failClosed(code int) {
 		evaluated = slices.ContainsFunc(inv.commands, func(c *command) bool { return c.evaluated != nil })
 	}
 	switch {
-	case !evaluated || inv.env.StdoutTTY:
+	case !evaluated || inv.env.StdoutTTY || inv.in.help:
 	case inv.format() == "sh":
-		inv.out.write(fmt.Sprintf("(exit %d)\n", code))
+		inv.out.write(fmt.Sprintf("(: refused, so that eval fails; exit %d)\n", code))
 	default: // in every shell
 		inv.out.write("false\n")
 	}

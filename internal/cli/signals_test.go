@@ -109,7 +109,7 @@ func TestInterruptedWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, stdout := p.finish()
-		if code != 128+int(sig) || !strings.HasPrefix(stdout, "(exit 1") {
+		if code != 128+int(sig) || !strings.HasPrefix(stdout, "(: refused, so that eval fails; exit 1") {
 			t.Errorf("%s: exit %d, %q\n%s", sig, code, stdout, p.stderr.String())
 		}
 		if !strings.Contains(p.stderr.String(), "git lease: ended by SIG") {
@@ -164,7 +164,7 @@ func TestInterruptedPush(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout := p.finish()
-	if code != 130 || stdout != "(exit 130)\n" {
+	if code != 130 || stdout != "(: refused, so that eval fails; exit 130)\n" {
 		t.Errorf("exit %d, %q\n%s", code, stdout, p.stderr.String())
 	}
 	resume()

@@ -31,6 +31,7 @@ type command struct {
 	about    string // a paragraph or two
 	examples string // one command line each
 	exits    []int  // codes beside those that every command has
+	one      string // what code 1 means of this command beside an unexpected failure; mostly nothing
 	flags    []cli.Flag
 	// evaluated reports whether a shell may be waiting to evaluate what the
 	// command prints, so that a refusal has to be one there too.
@@ -193,4 +194,12 @@ func (c *call) apart(one, other string) error {
 		return fault.New(fault.Usage, "options %s and %s exclude each other", dashed(one), dashed(other))
 	}
 	return nil
+}
+
+// other is our other tool: people give its commands to this one.
+func (t *tool) other() *tool {
+	if land := landTool(); land.name != t.name {
+		return land
+	}
+	return leaseTool()
 }

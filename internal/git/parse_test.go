@@ -119,23 +119,30 @@ func TestParsePorcelain(t *testing.T) {
 		"-\t:refs/heads/d\t[deleted]\n" +
 		"=\t1234:refs/heads/e\t[up to date]\n" +
 		"!\t1234:refs/heads/f\t[rejected] (stale info)\n" +
+		"!\t1234:refs/heads/j\t[remote rejected] (pre-receive hook declined (really))\n" +
 		"?\t1234:refs/heads/g\tunheard of\n" +
 		"!\trefs/heads/h:nonsense\t[rejected]\n" +
 		"two\tcolumns\n\t\n" +
 		"=\t1:2:refs/heads/i\n" +
 		"Done\n")
 	want := map[object.Ref]RefStatus{
-		"refs/heads/a": {true, "1..2"},
-		"refs/heads/b": {true, "1...2 (forced update)"},
-		"refs/heads/c": {true, "[new branch]"},
-		"refs/heads/d": {true, "[deleted]"},
-		"refs/heads/e": {true, "[up to date]"},
-		"refs/heads/f": {false, "[rejected] (stale info)"},
-		"refs/heads/g": {false, "unheard of"},
-		"refs/heads/i": {true, ""},
+		"refs/heads/a": {OK: true, Summary: "1..2"},
+		"refs/heads/b": {OK: true, Summary: "1...2 (forced update)"},
+		"refs/heads/c": {OK: true, Summary: "[new branch]"},
+		"refs/heads/d": {OK: true, Summary: "[deleted]"},
+		"refs/heads/e": {OK: true, Summary: "[up to date]"},
+		"refs/heads/f": {Summary: "[rejected] (stale info)"},
+		"refs/heads/j": {Rejected: true, Summary: "[remote rejected] (pre-receive hook declined (really))"},
+		"refs/heads/g": {Summary: "unheard of"},
+		"refs/heads/i": {OK: true, Summary: ""},
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	for ref, reason := range map[object.Ref]string{"refs/heads/f": "stale info", "refs/heads/j": "pre-receive hook declined (really)", "refs/heads/c": "[new branch]"} {
+		if got := got[ref].Reason(); got != reason {
+			t.Errorf("%s: reason %q", ref, got)
+		}
 	}
 }
 

@@ -135,8 +135,20 @@ type Push struct {
 
 // A RefStatus is what git said of one ref of a push.
 type RefStatus struct {
-	OK      bool
-	Summary string // git's words, for people only
+	OK bool
+	// Rejected means that the remote itself answered that it did not move the
+	// ref, as opposed to git not having sent it, or having got no answer.
+	Rejected bool
+	Summary  string // git's words, for people only
+}
+
+// Reason is what is between the parentheses of the summary, else all of it.
+func (s RefStatus) Reason() string {
+	_, reason, found := strings.Cut(s.Summary, "(")
+	if reason, closed := strings.CutSuffix(reason, ")"); found && closed {
+		return reason
+	}
+	return s.Summary
 }
 
 // A PushResult is what git said of a push. Complete means that there was an
@@ -148,6 +160,9 @@ type PushResult struct {
 	Err      error // the *Error of a push that did not exit with 0
 	// Unsent means that nothing was sent: a pre-push hook of this clone refused.
 	Unsent bool
+	// Rejected means that the remote has answered for every ref of the push that
+	// it did not move it. So that push is over: it is not on its way any more.
+	Rejected bool
 }
 
 // Push runs one git push. The error is for a push that could not be asked for;
@@ -185,9 +200,10 @@ func (r *Repo) Push(ctx context.Context, p Push) (PushResult, error) {
 	}
 	out, err := r.run(ctx, command{args: append(args, specs...), config: config, env: p.Environ})
 	result := PushResult{Refs: parsePorcelain(out), Err: err}
-	result.Complete = err == nil
+	result.Complete, result.Rejected = err == nil, len(result.Refs) == len(p.Moves)
 	for _, m := range p.Moves {
 		result.Complete = result.Complete && result.Refs[m.Ref].OK
+		result.Rejected = result.Rejected && result.Refs[m.Ref].Rejected
 	}
 	// Git dies with 128 of whatever goes wrong with a connection, and has a line
 	// for each ref once it has sent something; but not so over HTTP.
@@ -221,7 +237,8 @@ func parsePorcelain(out string) map[object.Ref]RefStatus {
 		if err != nil {
 			continue
 		}
-		refs[ref] = RefStatus{OK: strings.Contains(" +-*=", flag), Summary: summary}
+		refs[ref] = RefStatus{OK: strings.Contains(" +-*=", flag), Summary: summary,
+			Rejected: flag == "!" && strings.HasPrefix(summary, "[remote rejected]")} // git-push(1), never translated
 	}
 	return refs
 }

@@ -39,8 +39,12 @@ var errOvertaken = errors.New("the branch has moved")
 // errGone ends a sequence whose lease is no longer its own.
 var errGone = errors.New("the lease is gone")
 
-// An unsentError is a push that a hook of this clone refused.
-type unsentError struct{ said error }
+// An unsentError is a push of the branch that was never sent, since a hook of this
+// clone refused it, or that the remote refused: it cannot arrive.
+type unsentError struct {
+	by   string // who refused it
+	said error
+}
 
 func (e *unsentError) Error() string { return e.said.Error() }
 
@@ -137,7 +141,14 @@ func (s *sequence) moveBranch(ctx context.Context, v ledger.View, a *attempt) (s
 	case err != nil:
 		return nil, err
 	case out.Unsent && s.fresh:
-		return nil, &unsentError{out.Said}
+		return nil, &unsentError{"a hook of this clone", out.Said}
+	case out.Refused && out.Declined && s.fresh:
+		again, err := s.l.Fetch(ctx, s.want) // what a server answers need not be what it did
+		if err == nil && again.Base == v.Base {
+			err = &unsentError{s.l.Remote, out.Said}
+		}
+		s.fresh = false
+		return out.Said, err
 	case out.Unsent: // an earlier one was, and may still arrive
 		return nil, fault.New(fault.Unreachable, "a hook of this clone refused the push of operation %s, of which an earlier one may have been sent: %w",
 			s.journal.Operation, out.Said).
@@ -242,8 +253,8 @@ func (m *motion) carry(ctx context.Context, b *built) (done bool, err error) {
 	case errors.Is(err, errOvertaken): // by somebody who did not hold the lease
 		return false, m.takeBack(ctx, s, nil, "the branch has moved")
 	case errors.As(err, &unsent):
-		return false, m.takeBack(ctx, s, fault.New(fault.Unreachable, "a hook of this clone refused the push, and nothing landed: %w", unsent.said).
-			WithHint("mend what it objects to, and run git land again"), "a hook of its clone refused the push")
+		return false, m.takeBack(ctx, s, fault.New(fault.Unreachable, "%s refused the push, and nothing landed: %w", unsent.by, unsent.said).
+			WithHint("mend what it objects to, and run git land again"), "its push was refused")
 	case errors.Is(err, errGone):
 		return false, m.taken(ctx, s, b)
 	}

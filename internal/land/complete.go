@@ -22,7 +22,7 @@ func complete(ctx context.Context, l *ledger.Ledger, want ledger.Want, v ledger.
 	if err != nil {
 		// Its journal stays, and with it the way to complete it later.
 		return &openError{fault.New(fault.Unreachable, "%s landed, but it is not known whether its record is there: %w", a.Commit.Short(), err).
-			WithHint("run git land again: it completes the record first")}
+			WithHint("git land resume   (it completes the record)")}
 	}
 	in, err := isIn(ctx, l, a.Commit, v.Base)
 	if err == nil && !in {
@@ -66,7 +66,8 @@ func completeRecord(ctx context.Context, l *ledger.Ledger, want ledger.Want, v l
 			losses++
 		}
 	}
-	return v, fault.New(fault.Unreachable, "%s refused the record: %w", l.Remote, said)
+	return v, fault.New(fault.Unreachable, "%s refused the record of %s: %w", l.Remote, a.Commit.Short(), said).
+		WithHint("git land resume   (when %s takes pushes to its notes again)", l.Remote)
 }
 
 // maxLosses bounds how often others may be faster.

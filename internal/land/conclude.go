@@ -49,6 +49,9 @@ type Conclusion struct {
 	// does by hand what was left undone there.
 	Local string `json:"local,omitempty"`
 	Hint  string `json:"hint,omitempty"`
+	// Again is the whole command that would land its change anew, in the worktree
+	// that began it; empty where it has landed, or where that is not known here.
+	Again string `json:"again,omitempty"`
 }
 
 // A Withdrawal is the event by which a landing came to be no more.
@@ -212,6 +215,9 @@ func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, from session.S
 		return Conclusion{}, err
 	}
 	c, a, base, err := s.conclude(ctx, reason)
+	if err == nil && !c.Landed && j.GitDir == placeOf(l.Repo) {
+		c.Again = j.again(ctx, l)
+	}
 	if err == nil && !c.Landed && (c.MayArrive == "" || c.GivenUp) {
 		err = s.settle(ctx, reason)
 	}

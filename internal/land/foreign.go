@@ -38,7 +38,7 @@ func endForeign(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, e
 	if err != nil {
 		return nil, err
 	}
-	if err := s.answerable(v, trace); err != nil {
+	if err := s.answerable(ctx, v, trace, reason); err != nil {
 		return nil, err
 	}
 	if trace.intent == nil {
@@ -65,13 +65,13 @@ func endForeign(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, e
 }
 
 // answerable refuses an operation that needs no end, or not here.
-func (s *sequence) answerable(v ledger.View, trace footprint) error {
+func (s *sequence) answerable(ctx context.Context, v ledger.View, trace footprint, reason string) error {
 	l, op, h := s.l, s.journal.Operation, v.Hold()
 	holds := h != nil && h.Operation == op
 	switch {
 	case holds && !s.own(v):
 		f := lease.Held(l, v, false)
-		f.Hint = lease.BreakCommand(l, v, "--acquire") + "   (if it is dead; then this again)"
+		f.Hint = "if it is dead: " + lease.TakeCommand(l, v) + "   (then this again)"
 		return f
 	case holds && h.Intent.IsZero():
 		return fault.New(fault.Held, "operation %s holds the lease %s for this session, and has announced no landing", op, v.Name).
@@ -81,6 +81,9 @@ func (s *sequence) answerable(v ledger.View, trace footprint) error {
 	case trace.ended != nil:
 		return fault.New(fault.Usage, "operation %s has ended by itself: %s", op, trace.ended.Kind).
 			WithHint("%s", l.Command("git", "lease", "log", v.Name))
+	}
+	if err := OperationOf(ctx, l, v, op.String(), reason); err != nil {
+		return err
 	}
 	return fault.New(fault.Usage, "operation %s has no journal in this clone, and is no landing on the chain %s at %s", op, v.Name, l.Remote).
 		WithHint("%s", l.Command("git", "lease", "log", v.Name))

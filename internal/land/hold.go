@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"gitland/internal/event"
@@ -39,8 +38,7 @@ func (m *motion) enter(ctx context.Context, v ledger.View) (again bool, err erro
 		if m.wait.Again(ctx, *hold) {
 			return true, nil
 		}
-		f := lease.Held(m.l, v, false).WithHint("run git land again with --timeout 10m to wait longer   (or, if that operation is dead: %s)", lease.FreeCommand(m.l, v))
-		return false, errors.Join(f, ctx.Err())
+		return false, errors.Join(lease.Held(m.l, v, false), ctx.Err())
 	case !m.heldWay:
 		return false, nil
 	}
@@ -77,34 +75,17 @@ func (m *motion) openHold(ctx context.Context, cause error) error {
 }
 
 // brokenBefore refuses a session that believes to hold the lease, and does not
-// any more because it was broken: one that was taken off must not land as if
-// nothing had happened, though the lease may be free by now. It is told until
-// it has said that it knows.
+// any more: one that was taken off must not land as if nothing had happened, though
+// the lease may be free by now. It is told until it has said that it knows.
 func (m *motion) brokenBefore(ctx context.Context, v ledger.View) error {
-	if !m.root.IsZero() || m.holds(v) || !m.believes(v.Name) {
+	if !m.root.IsZero() {
 		return nil
 	}
-	end, err := lease.Ending(ctx, m.l, v, m.brought.Root)
-	if err != nil || end == nil {
-		return err
+	f, err := takenOff(ctx, m.l, v, m.r.Session, m.brought)
+	if f != nil {
+		return f
 	}
-	f := end.Lost(m.l)
-	if f == nil {
-		return nil // it gave the lease back itself
-	}
-	if m.r.Session.Kind() == session.FromVar {
-		return f.WithHint("unset GIT_LEASE_TOKEN   (then run git land again, as somebody who holds nothing)")
-	}
-	return f.WithHint("%s   (it forgets the hold; then run git land again)", m.l.Command("git", "lease", "release", v.Name))
-}
-
-// believes reports whether the session was given the lease, as far as its
-// environment or its file remember. A bare token may be of any lease.
-func (m *motion) believes(name string) bool {
-	if m.r.Session.Kind() == session.FromVar && len(m.brought.Holds) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(m.brought.Holds, func(h session.HoldNote) bool { return h.Name == name && h.Remote == m.l.Remote })
+	return err
 }
 
 // lost tells the end of a hold that this landing had.

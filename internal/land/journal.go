@@ -44,6 +44,7 @@ type journal struct {
 	Lent string    `json:"lent,omitempty"`
 	Hold ulid.ULID `json:"hold"`
 
+	Text     string     `json:"text,omitempty"` // the message, or the record's note
 	Kind     kind       `json:"kind"`
 	Local    object.Ref `json:"local_branch,omitempty"`
 	Head     object.OID `json:"head,omitempty"`
@@ -189,7 +190,7 @@ func ListUnfinished(dir session.Dir) ([]Unfinished, error) {
 			broken = cmp.Or(broken, err)
 			continue // it must not hide the others
 		}
-		u := Unfinished{Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, gitDir: j.GitDir, hold: j.Hold}
+		u := Unfinished{Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, gitDir: j.GitDir, hold: j.Hold, landing: j.Landing, unit: j.Unit}
 		if u.Alive, err = dir.Alive(id); err != nil && !errors.Is(err, session.ErrNoWitness) {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"gitland/internal/event"
+	"gitland/internal/fault"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/note"
@@ -110,9 +111,14 @@ type Outlook struct {
 	Frost       *lease.Frost // who froze the lease; nil unless frozen
 	Ambiguous   bool         // the chain cannot be trusted, so it is not known who holds the lease
 	Unfinished  []Unfinished
-	Unpublished int    // verifications that wait to be published
-	Problem     error  // why it could not land: a conflict, an ambiguous choice, an ambiguous chain
-	VerifyWith  string // the whole command that would verify it
+	Lost        *fault.Error // the session's hold was taken off it, by whom, when and why; nil otherwise
+	Next        string       // the one thing to do next; empty where there is nothing to land
+	Unpublished int          // verifications that wait to be published
+	Problem     error        // why it could not land: a conflict, an ambiguous choice, an ambiguous chain
+	VerifyWith  string       // the whole command that would verify it
+
+	chain    *fault.Error // why it is ambiguous
+	inTheWay string       // how somebody else's lease is freed
 }
 
 // An Unfinished operation of this clone has a journal.
@@ -126,6 +132,9 @@ type Unfinished struct {
 
 	gitDir string
 	hold   ulid.ULID // under which it lands, where the session brought that
+
+	landing ulid.ULID
+	unit    string
 }
 
 // Under reports whether the landing took the lease that operation op holds, or

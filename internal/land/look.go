@@ -39,6 +39,9 @@ func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Sourc
 	}
 	if held, err := from.Load(); err == nil {
 		o.OwnHold = lease.Owns(held.Root, v.Tip)
+		if o.Lost, err = takenOff(ctx, l, v, from, held); err != nil && v.Problem == nil {
+			return o, err
+		}
 	} else if !errors.Is(err, session.ErrNoToken) {
 		return o, err
 	}
@@ -48,9 +51,13 @@ func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Sourc
 		return o, o.Problem
 	}
 	if v.Problem != nil {
-		o.Ambiguous = true
+		o.Ambiguous, o.chain = true, v.Problem
 		o.Problem = errors.Join(o.Problem, v.Problem)
 	}
+	if o.Hold != nil {
+		o.inTheWay = lease.Held(l, v, false).Hint
+	}
+	o.Next = o.next(l, s)
 	return o, nil
 }
 
@@ -65,13 +72,16 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 	o.Kind, o.Paths = string(c.kind), c.paths()
 	p, err := makePlan(ctx, l, v, c)
 	if err != nil {
+		if c.kind == fromCommits && len(p.stack) == 0 {
+			o.Kind = nothing
+		}
 		return err
 	}
 	for _, e := range p.stack {
 		o.Commits = append(o.Commits, e.OID)
 	}
 	if p.already != "" {
-		o.Kind, o.Already = "nothing", p.already
+		o.Kind, o.Already = nothing, p.already
 		return nil
 	}
 	o.Tree = p.tree
@@ -89,6 +99,9 @@ func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, 
 	var v ledger.View
 	v, err := l.Fetch(ctx, w)
 	if err != nil {
+		return nil, err
+	}
+	if err := noBranch(ctx, l, v); err != nil {
 		return nil, err
 	}
 	err = lease.Walk(ctx, l, v, func(e event.Event) bool {

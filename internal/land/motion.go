@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -55,9 +54,8 @@ type motion struct {
 // fault of class Unreachable, or Lost, may leave it open whether the push arrived,
 // and says so.
 func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
-	if r.Force && strings.TrimSpace(r.Reason) == "" {
-		return Result{}, fault.New(fault.Usage, "landing unverified is on the record: the reason is empty").
-			WithHint("add --reason 'why it cannot wait for its verification'")
+	if err := CheckReason(r.Reason); r.Force && err != nil {
+		return Result{}, err
 	}
 	kept := false
 	if !r.DryRun {
@@ -90,6 +88,13 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 		}
 	}
 	return m.result, nil
+}
+
+// CheckReason refuses a reason with which nobody lands unverified: one that is
+// empty, or only copied from a hint. The error is of class Usage.
+func CheckReason(reason string) error {
+	_, err := lease.Reason(reason, "landing unverified is", "why it cannot wait for its verification")
+	return err
 }
 
 func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
@@ -151,6 +156,7 @@ func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err er
 	m.want = ledger.Want{Name: view.Name, Branch: view.Branch}
 	j := &m.journal
 	j.Lease, j.Branch, j.Unit = view.Name, view.Branch, m.unit(view)
+	j.Text = m.text
 	j.Kind, j.Local, j.Head, j.HeadTree, j.Tree, j.Staged = m.change.kind, m.change.branch, m.change.head, m.change.headTree, m.change.tree, m.change.staged
 	return view, guess, nil
 }

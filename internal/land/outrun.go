@@ -80,7 +80,7 @@ func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt,
 		case brought && pending:
 		case hold != nil && hold.Intent == j.Landing:
 			return fault.New(fault.Held, "landing %s is announced, and the lease %s is held by %s", j.Landing, v.Name, lease.Describe(*hold, l.Now())).
-				WithHint("run git land resume in the session that holds it, or: %s   (then git land resume %s)", lease.BreakCommand(l, v, "--acquire"), j.Operation)
+				WithHint("run git land resume in the session that holds it, or, if that is dead: %s && git land resume %s", lease.TakeCommand(l, v), j.Operation)
 		case pending && hold != nil:
 			return fault.New(fault.Held, "the push of operation %s may still arrive, and the lease %s is held by %s",
 				j.Operation, v.Name, lease.Describe(*hold, l.Now())).

@@ -41,6 +41,7 @@ type built struct {
 	attempt attempt
 	moves   []git.Move
 	others  []*git.Repo // worktrees that have to follow
+	refused bool        // each push of it, by the remote's own answer: none is on its way
 }
 
 // push builds the landing on p and pushes branch, record and event in one
@@ -224,6 +225,7 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 	p := ledger.Publication{Moves: b.moves, Hooks: !b.attempt.Apart, Message: "land: " + m.journal.Unit,
 		Environ: []string{"GIT_LEASE_OPERATION=" + b.event.By.Operation.String()}}
 	var said error
+	answered := true // with no, each time
 	for repeat := range maxRepeats {
 		if repeat > 0 && ledger.Pause(ctx, ledger.Backoff(repeat+1, time.Second)) != nil {
 			return m.interrupted(ctx, b)
@@ -248,9 +250,10 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 			return m.interrupted(ctx, b)
 		}
 		if out.Unsent && repeat == 0 { // else an earlier one was sent
-			return false, m.unsent(out.Said)
+			return false, m.unmade("a hook of this clone refused the push, and nothing landed: %w", out.Said)
 		}
-		said = out.Said
+		said, answered = out.Said, answered && out.Refused
+		m.tried[len(m.tried)-1].refused = answered
 		v, fate, err := m.reread(ctx)
 		if err != nil {
 			return false, m.open(err)
@@ -259,29 +262,34 @@ func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 			m.loose = false
 			return m.judgeFate(ctx, b, v, fate)
 		}
-		if b.attempt.Apart {
-			continue
-		}
-		if v.Base != b.plan.view.Base || v.Records != b.plan.view.Records {
+		if !b.attempt.Apart && (v.Base != b.plan.view.Base || v.Records != b.plan.view.Records) {
 			// Somebody pushed to the branch or the notes alone. This push cannot
 			// arrive any more unless they go back, and the next one moves the chain.
 			m.heldWay, m.next, m.loose = true, &v, true
 			return false, nil
 		}
+		if (out.Declined || repeat == maxRepeats-1) && m.over(b.attempt.Expected) {
+			return false, m.unmade("%s refused the push, and nothing landed: %w", m.l.Remote, said)
+		}
 	}
 	return m.withdraw(ctx, said)
 }
 
-// unsent takes back the attempt of a push that was never sent. It cannot arrive,
-// so nothing has to outrun it.
-func (m *motion) unsent(said error) error {
+// over reports whether no push of this landing that named the tip is on its way:
+// the remote has refused each by its own answer. Nothing has to outrun them.
+func (m *motion) over(tip object.OID) bool {
+	return !slices.ContainsFunc(m.tried, func(b built) bool { return b.attempt.Expected == tip && !b.refused })
+}
+
+// unmade takes back the attempt of a push that was never sent, or that the remote
+// has refused. It cannot arrive, so nothing has to outrun it.
+func (m *motion) unmade(format string, args ...any) error {
 	last := len(m.tried) - 1
 	m.tried, m.journal.Attempts = m.tried[:last], m.journal.Attempts[:last]
 	if err := m.write(); err != nil {
 		return m.open(err)
 	}
-	return fault.New(fault.Unreachable, "a hook of this clone refused the push, and nothing landed: %w", said).
-		WithHint("mend what it objects to, and run git land again")
+	return fault.New(fault.Unreachable, format, args...).WithHint("mend what it objects to, and run git land again")
 }
 
 func (m *motion) pushed() { m.step("pushed", "to "+m.l.Remote) }
@@ -341,7 +349,7 @@ func (m *motion) judgeFate(ctx context.Context, b built, v ledger.View, fate led
 // open is the fault of a landing whose outcome is not known.
 func (m *motion) open(cause error) error {
 	f := fault.New(fault.Unreachable, "it is not known whether operation %s landed: %w", m.journal.Operation, cause).
-		WithHint("run git land again when %s can be reached: it first finds out", m.l.Remote)
+		WithHint("git land resume   (when %s can be reached, and takes pushes: it finds out)", m.l.Remote)
 	var told *fault.Error
 	if errors.As(cause, &told) && told.Class == fault.Ambiguous { // it can be reached, and the chain has to be mended first
 		f.Class, f.Hint, f.Facts = told.Class, told.Hint, told.Facts

@@ -7,8 +7,8 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"gitland/internal/event"
 	"gitland/internal/fault"
+	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/session"
 )
@@ -73,13 +73,11 @@ func Resume(ctx context.Context, l *ledger.Ledger, e Ending) ([]Conclusion, erro
 // that did not end. The errors are those of Resume; Usage also for an empty
 // reason, and where there is none or more than one to choose from.
 func Abort(ctx context.Context, l *ledger.Ledger, e Ending) (Conclusion, error) {
-	e.Reason = event.CleanText(e.Reason, event.MaxText)
-	if strings.TrimSpace(e.Reason) == "" {
-		return Conclusion{}, fault.New(fault.Usage, "a landing is given up on the record: the reason is empty").
-			WithHint("add --reason 'why it is not wanted any more'")
+	var err error
+	if e.Reason, err = lease.Reason(e.Reason, "a landing is given up", "why it is not wanted any more"); err != nil {
+		return Conclusion{}, err
 	}
 	if e.Operation.IsZero() {
-		var err error
 		if e.Operation, err = onlyUnfinished(l); err != nil {
 			return Conclusion{}, err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"sort"
-	"strings"
 
 	"gitland/internal/chain"
 	"gitland/internal/event"
@@ -64,10 +63,9 @@ func Adopt(ctx context.Context, l *ledger.Ledger, a Adoption) (Adopted, error) {
 var errNothing = fault.New(fault.Failed, "nothing to do")
 
 func adoptOver(ctx context.Context, l *ledger.Ledger, a Adoption) (Adopted, error) {
-	reason := event.CleanText(a.Reason, event.MaxText)
-	if strings.TrimSpace(reason) == "" {
-		return Adopted{}, fault.New(fault.Usage, "going over a chain's tip is on the record: the reason is empty").
-			WithHint("add --reason 'what happened to the chain'")
+	reason, err := Reason(a.Reason, "going over a chain's tip is", "what happened to the chain")
+	if err != nil {
+		return Adopted{}, err
 	}
 	v, err := l.Fetch(ctx, a.Want)
 	if err != nil {

@@ -3,7 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
-	"strings"
+	"fmt"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -69,13 +69,13 @@ func notYours(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
 	if v.Hold() != nil {
 		f := Held(l, v, false)
 		f.What = "this session does not hold it: " + f.What
-		return f
+		return f.WithHint("release it in the shell that acquired it, or with that GIT_LEASE_SESSION   (or, %s)", f.Hint)
 	}
 	if err := InFrost(ctx, l, v); err != nil {
 		return err
 	}
 	return fault.New(fault.Held, "the lease %s is free: there is nothing to release", v.Name).
-		WithHint("%s", l.Command("git", "lease", "acquire", v.Name))
+		WithHint("%s   (it tells what happened to it)", l.Command("git", "lease", "log", v.Name))
 }
 
 // An End is how a hold of a session came to its end.
@@ -166,10 +166,9 @@ type Broken struct {
 // without a reason, and (Held) when the holder is another operation than the
 // one named, or changed while it was being broken.
 func Break(ctx context.Context, l *ledger.Ledger, b Breaking) (Broken, error) {
-	reason := event.CleanText(b.Reason, event.MaxText)
-	if strings.TrimSpace(reason) == "" {
-		return Broken{}, fault.New(fault.Usage, "a lease is broken on the record: the reason is empty").
-			WithHint("add --reason 'why the holder does not come back'")
+	reason, err := Reason(b.Reason, "a lease is broken", "why the holder does not come back")
+	if err != nil {
+		return Broken{}, err
 	}
 	if b.Take != nil && b.Take.Operation.IsZero() {
 		b.Take.Operation = l.NewID()
@@ -190,8 +189,8 @@ func Break(ctx context.Context, l *ledger.Ledger, b Breaking) (Broken, error) {
 				WithHint("%s", l.Command("git", "lease", "show", v.Name))
 		case h.Operation != b.Operation:
 			f := Held(l, v, false)
-			f.What = "operation " + b.Operation.String() + " does not hold it: " + f.What
-			return f
+			f.What = notTheHolder(ctx, l, v, b.Operation) + ": " + f.What
+			return f.WithHint("if that one is meant: %s", breakCommand(l, v, reason, b.Take != nil))
 		}
 		seen = v.TipOID()
 		broken.Name, broken.Hold = v.Name, *h
@@ -204,6 +203,14 @@ func Break(ctx context.Context, l *ledger.Ledger, b Breaking) (Broken, error) {
 	broken.Grant = granted(l, *e, b.Take)
 	tidy(l, l.Dir.Forget(broken.Hold.Operation))
 	return broken, nil
+}
+
+// notTheHolder says that op does not hold the lease, and what it is instead.
+func notTheHolder(ctx context.Context, l *ledger.Ledger, v ledger.View, op ulid.ULID) string {
+	if of, what := Named(ctx, l, v, op.String()); what != "" {
+		return fmt.Sprintf("%s is %s, of operation %s, and no operation", op, what, of)
+	}
+	return fmt.Sprintf("operation %s does not hold it", op)
 }
 
 // takeOff adds the event, a break or a recover, that ends the hold of v, and in

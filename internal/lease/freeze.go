@@ -26,10 +26,9 @@ type Freezing struct {
 // Held when somebody holds the lease or it is frozen already: nothing has been
 // changed then. It does not wait.
 func Freeze(ctx context.Context, l *ledger.Ledger, f Freezing) (event.Event, error) {
-	reason := event.CleanText(f.Reason, event.MaxText)
-	if strings.TrimSpace(reason) == "" {
-		return event.Event{}, fault.New(fault.Usage, "a lease is frozen on the record: the reason is empty").
-			WithHint("add --reason 'why nothing may land'")
+	reason, err := Reason(f.Reason, "a lease is frozen", "why nothing may land")
+	if err != nil {
+		return event.Event{}, err
 	}
 	e, err := l.Append(ctx, f.Want, func(v ledger.View, d *ledger.Draft) error {
 		f.Want.Name, f.Want.Branch = v.Name, v.Branch
@@ -64,7 +63,13 @@ type Thawing struct {
 // Thaw lets a frozen lease be taken again. Whoever may write may thaw. It
 // returns a fault of class Held when the lease is not frozen.
 func Thaw(ctx context.Context, l *ledger.Ledger, t Thawing) (event.Event, error) {
-	reason := event.CleanText(t.Reason, event.MaxText)
+	reason := ""
+	if strings.TrimSpace(t.Reason) != "" {
+		var err error
+		if reason, err = Reason(t.Reason, "a lease is thawed", "why it may go on"); err != nil {
+			return event.Event{}, err
+		}
+	}
 	e, err := l.Append(ctx, t.Want, func(v ledger.View, d *ledger.Draft) error {
 		t.Want.Name, t.Want.Branch = v.Name, v.Branch
 		switch v.Phase() {
@@ -76,7 +81,7 @@ func Thaw(ctx context.Context, l *ledger.Ledger, t Thawing) (event.Event, error)
 			return fault.New(fault.Held, "the lease %s is free: there is nothing to thaw", v.Name).
 				WithHint("%s", l.Command("git", "lease", "show", v.Name))
 		}
-		_, err := d.Add(event.Event{Kind: event.Thaw, By: event.By{Operation: l.NewID(), Reason: strings.TrimSpace(reason)}})
+		_, err := d.Add(event.Event{Kind: event.Thaw, By: event.By{Operation: l.NewID(), Reason: reason}})
 		return err
 	})
 	if e == nil {

@@ -191,7 +191,7 @@ func Held(l *ledger.Ledger, v ledger.View, own bool) *fault.Error {
 			WithHint("%s", l.Command("git", "lease", "release", v.Name)).WithFacts(facts)
 	}
 	return fault.New(fault.Held, "the lease %s is held by %s", v.Name, Describe(*h, l.Now())).
-		WithHint("%s   (or, if that operation is dead: %s)", l.Command("git", "lease", "acquire", v.Name, "--wait"), FreeCommand(l, v)).
+		WithHint("if that operation is dead: %s", FreeCommand(l, v)).
 		WithFacts(facts)
 }
 
@@ -208,14 +208,24 @@ func FreeCommand(l *ledger.Ledger, v ledger.View) string {
 	case l.Dir.Recorded(h.Operation):
 		return l.Command("git", "lease", "recover", v.Name)
 	case !h.Intent.IsZero():
-		return BreakCommand(l, v, "--acquire")
+		return TakeCommand(l, v)
 	}
 	return BreakCommand(l, v)
 }
 
 // BreakCommand is the whole command that takes the lease off its holder.
-func BreakCommand(l *ledger.Ledger, v ledger.View, more ...string) string {
-	return l.Command(append([]string{"git", "lease", "break", v.Name, "--operation", v.Hold().Operation.String(), "--reason", "WHY"}, more...)...)
+func BreakCommand(l *ledger.Ledger, v ledger.View) string { return breakCommand(l, v, "WHY", false) }
+
+// TakeCommand is the whole command that takes the lease off its holder, for the
+// session that gives it.
+func TakeCommand(l *ledger.Ledger, v ledger.View) string { return breakCommand(l, v, "WHY", true) }
+
+func breakCommand(l *ledger.Ledger, v ledger.View, reason string, take bool) string {
+	words := []string{"git", "lease", "break", v.Name, "--operation", v.Hold().Operation.String(), "--reason", reason}
+	if !take {
+		return l.Command(words...)
+	}
+	return Eval(l.Command(append(words, "--acquire")...))
 }
 
 // A landingLeft is a landing that has a journal in this clone.
@@ -241,6 +251,10 @@ func landingHere(l *ledger.Ledger, h event.Hold) (landingLeft, bool) {
 	}
 	return landingLeft{}, false
 }
+
+// Eval is a command whose output a shell has to evaluate. It does no harm where
+// nothing is printed because the session's file keeps the token.
+func Eval(command string) string { return fmt.Sprintf(`eval "$(%s)"`, command) }
 
 // Describe says who holds a lease, in one line.
 func Describe(h event.Hold, now time.Time) string {

@@ -85,7 +85,7 @@ func (r Recovery) holds(ctx context.Context, l *ledger.Ledger, v ledger.View) er
 			WithHint("%s", l.Command("git", "lease", "show", v.Name))
 	case !r.Operation.IsZero() && r.Operation != h.Operation:
 		f := Held(l, v, Owns(r.Root, v.Tip))
-		f.What = "operation " + r.Operation.String() + " does not hold it: " + f.What
+		f.What = notTheHolder(ctx, l, v, r.Operation) + ": " + f.What
 		return f
 	}
 	return nil
@@ -112,7 +112,7 @@ func (r Recovery) prove(l *ledger.Ledger, v ledger.View) (session.Judgement, *se
 			see = fmt.Sprintf("; to see who has its witness: %s", fault.Command("lsof", l.Dir.Path("witness", h.Operation.String())))
 		}
 		return j, nil, refuse("operation %s of %s is alive: %s", h.Operation, h.Holder, j.Why).
-			WithHint("%s   (or, to take it off a live holder: %s%s)", l.Command("git", "lease", "acquire", v.Name, "--wait"), r.breakCommand(l, v), see)
+			WithHint("let it end, or, to take the lease off a live holder: %s%s", r.breakCommand(l, v), see)
 	}
 	if err := unfinished(l, v, j); err != nil {
 		return j, nil, err
@@ -137,11 +137,7 @@ func (r Recovery) prove(l *ledger.Ledger, v ledger.View) (session.Judgement, *se
 }
 
 func (r Recovery) breakCommand(l *ledger.Ledger, v ledger.View) string {
-	take := ""
-	if r.Take != nil {
-		take = "--acquire"
-	}
-	return l.Command("git", "lease", "break", v.Name, "--operation", v.Hold().Operation.String(), "--reason", "WHY", take)
+	return breakCommand(l, v, "WHY", r.Take != nil)
 }
 
 func factsOf(l *ledger.Ledger, v ledger.View, j session.Judgement) map[string]any {
@@ -163,7 +159,7 @@ func unfinished(l *ledger.Ledger, v ledger.View, j session.Judgement) error {
 		what = "has a landing that did not end"
 	}
 	f := fault.New(fault.Held, "operation %s of %s %s, so it is not recovered; compared: %s", id, h.Holder, what, j.Why).WithFacts(factsOf(l, v, j))
-	breaks := BreakCommand(l, v, "--acquire")
+	breaks := TakeCommand(l, v)
 	if !found {
 		return f.WithHint("%s   (where its clone is gone; then: %s; or, to give it up: %s)", breaks,
 			l.Command("git", "land", "resume", id), l.Command("git", "land", "abort", id, "--reason", "WHY"))
@@ -171,7 +167,7 @@ func unfinished(l *ledger.Ledger, v ledger.View, j session.Judgement) error {
 	id = here.operation.String()
 	if here.alive {
 		f.What = fmt.Sprintf("operation %s of %s is landing in this clone, as operation %s, so it is not recovered", h.Operation, h.Holder, id)
-		return f.WithHint("%s   (or, to take it off: %s)", l.Command("git", "lease", "acquire", v.Name, "--wait"), breaks)
+		return f.WithHint("let it end, or, to take the lease off it: %s", breaks)
 	}
 	return f.WithHint("%s   (or, to give it up: %s; or, where its clone is gone: %s)", l.Command("git", "land", "resume", id),
 		l.Command("git", "land", "abort", id, "--reason", "WHY"), breaks)

@@ -94,7 +94,7 @@ func release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.
 	defer cancel()
 	for try := range 5 {
 		_, err := Release(ctx, l, w, root)
-		if fault.ClassOf(err) != fault.Unreachable {
+		if fault.ClassOf(err) != fault.Unreachable || ledger.IsRefusal(err) {
 			return err
 		}
 		if ledger.Pause(ctx, ledger.Backoff(try+3, 5*time.Second)) != nil {

@@ -127,6 +127,10 @@ func (l *Ledger) Command(words ...string) string {
 	if l.chosen {
 		words = append(words, "--remote", l.Remote)
 	}
+	if len(words) > 3 && words[1] == "lease" && words[3] != "--remote" && strings.HasPrefix(words[3], "-") {
+		name := words[3] // of a lease, and no option
+		words = append(slices.Delete(slices.Clone(words), 3, 4), "--", name)
+	}
 	return fault.Command(words...)
 }
 
@@ -239,7 +243,8 @@ func configuredSpaces(c git.Config) (spaces, error) {
 func (l *Ledger) LeaseRef(name string) (object.Ref, error) {
 	encoded, err := event.EncodeName(name)
 	if err != nil {
-		return "", fault.New(fault.Usage, "lease name %q: %w", name, err)
+		return "", fault.New(fault.Usage, "%w", err).WithHint(
+			"a name is one line without a space at either end, of 200 bytes at most; what is not of a-z 0-9 . _ - counts for three")
 	}
 	return object.ParseRef(l.spaces.leases + encoded)
 }

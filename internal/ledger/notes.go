@@ -337,8 +337,8 @@ func (l *Ledger) unpublished() ([]note.Verification, error) {
 // PublishVerifications publishes what waits in the outbox. Those that are at
 // the authority already, because only the answer was lost, are not doubled.
 func (l *Ledger) PublishVerifications(ctx context.Context, w Want) error {
-	var said error
-	var last object.OID // that said is about
+	var out Outcome
+	var last object.OID // that it is about
 	for loss, refusals := 0, 0; loss < maxLosses; loss++ {
 		waiting, err := l.unpublished()
 		if err != nil || len(waiting) == 0 {
@@ -351,13 +351,13 @@ func (l *Ledger) PublishVerifications(ctx context.Context, w Want) error {
 		if err != nil {
 			return err
 		}
-		if said != nil && v.Verifications == last { // nobody was faster
-			if refusals++; refusals == maxRepeats {
-				return l.refused(said)
+		if out.Said != nil && v.Verifications == last { // nobody was faster
+			if refusals++; refusals == maxRepeats || out.Declined {
+				return l.refused(out.Said, l.VerificationsRef())
 			}
 		}
 		last = v.Verifications
-		if said, err = l.publishOnto(ctx, last, waiting); err != nil || said == nil {
+		if out, err = l.publishOnto(ctx, last, waiting); err != nil || out.Done {
 			return err
 		}
 		if err := Pause(ctx, Backoff(loss, 2*time.Second)); err != nil {
@@ -367,18 +367,17 @@ func (l *Ledger) PublishVerifications(ctx context.Context, w Want) error {
 	return fault.New(fault.Unreachable, "%s did not take the verifications in %d tries", l.Remote, maxLosses)
 }
 
-// publishOnto makes one try on the given tip. said is what the remote said when it
-// did not take them.
-func (l *Ledger) publishOnto(ctx context.Context, tip object.OID, waiting []note.Verification) (said, err error) {
+// publishOnto makes one try on the given tip.
+func (l *Ledger) publishOnto(ctx context.Context, tip object.OID, waiting []note.Verification) (Outcome, error) {
 	var lines []NoteLine
 	for _, v := range waiting {
 		text, err := note.EncodeLine(v)
 		if err != nil {
-			return nil, err
+			return Outcome{}, err
 		}
 		blob, err := l.Note(ctx, tip, v.Tree)
 		if err != nil {
-			return nil, err
+			return Outcome{}, err
 		}
 		published := note.ParseVerifications(blob)
 		if !slices.ContainsFunc(published, func(line note.Line[note.Verification]) bool { return line.Value.ID == v.ID }) {
@@ -389,15 +388,15 @@ func (l *Ledger) publishOnto(ctx context.Context, tip object.OID, waiting []note
 		subject := fmt.Sprintf("verification: %s %s on %s", waiting[0].Check, waiting[0].Verdict, waiting[0].Tree.Short())
 		d, err := l.AppendNotes(ctx, tip, strings.ToValidUTF8(subject, "?"), lines)
 		if err != nil {
-			return nil, err
+			return Outcome{}, err
 		}
 		if err := l.Repo.Write(ctx, d.Objects...); err != nil {
-			return nil, err
+			return Outcome{}, err
 		}
 		out, err := l.Publish(ctx, Publication{Moves: []git.Move{{Ref: l.VerificationsRef(), New: d.Tip, Old: git.Was(tip)}},
 			Message: "land: verification"})
 		if err != nil || !out.Done {
-			return out.Said, err
+			return out, err
 		}
 		if !l.IsLocal() { // so that the landing that follows can be planned from the mirror
 			l.note("verification", tip, d.Tip)
@@ -405,8 +404,8 @@ func (l *Ledger) publishOnto(ctx context.Context, tip object.OID, waiting []note
 	}
 	for _, v := range waiting {
 		if err := l.Dir.Outbox().Remove(v.ID); err != nil {
-			return nil, err
+			return Outcome{}, err
 		}
 	}
-	return nil, nil
+	return Outcome{Done: true}, nil
 }

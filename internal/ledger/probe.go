@@ -257,7 +257,6 @@ func (p *probe) create(ctx context.Context) (atomic bool, err error) {
 	if err != nil || result.Complete {
 		return true, err
 	}
-	said := saidOf(result)
 	list, err := l.list(ctx)
 	if err != nil {
 		return false, err
@@ -269,17 +268,21 @@ func (p *probe) create(ctx context.Context) (atomic bool, err error) {
 			rest = append(rest, m)
 		}
 	}
+	if len(rest) == 0 { // only the answer was lost; and a push of nothing would be one of the current branch
+		return true, nil
+	}
 	push.Moves = rest
 	if result, err = l.Repo.Push(ctx, push); err != nil || result.Complete {
 		return false, err
 	}
+	said := saidOf(result)
 	for _, m := range rest {
-		if !result.Refs[m.Ref].OK {
+		if result.Refs[m.Ref].Rejected {
 			return false, fault.New(fault.Unreachable, "%s takes no refs below %s: %w", l.Remote, git.Namespace(m.Ref), said).
 				WithHint("git config lease.namespace refs/heads/_lease   (and lease.notesNamespace refs/heads/_notes), for a host that takes only branches")
 		}
 	}
-	return false, l.refused(said)
+	return false, l.refused(said, rest[0].Ref)
 }
 
 // race lets a push be overtaken between its look at the remote and its

@@ -34,6 +34,13 @@ type Outcome struct {
 	Said error
 	// Unsent means that nothing was sent: a pre-push hook of this clone refused.
 	Unsent bool
+	// Refused means that the authority has answered for every ref that it did not
+	// move it. It has to be read all the same: a server can be wrong about what it
+	// did. But what is found unmoved then cannot be moved by this publication later.
+	Refused bool
+	// Declined means that it was refused in the words of a rule, so that the same
+	// again would be in vain. Nothing else is decided by words.
+	Declined bool
 }
 
 // Publish moves refs of the authority. The error is for a publication that
@@ -51,11 +58,27 @@ func (l *Ledger) Publish(ctx context.Context, p Publication) (Outcome, error) {
 	if result.Complete {
 		return Outcome{Done: true}, nil
 	}
-	return Outcome{Said: saidOf(result), Unsent: result.Unsent}, nil
+	return Outcome{Said: saidOf(result), Unsent: result.Unsent, Refused: result.Rejected, Declined: result.Rejected && declined(result)}, nil
+}
+
+// rules are words in which servers say no by a rule of theirs: a hook, a
+// protected branch, a missing permission. Their words for a race are others.
+var rules = []string{"declined", "prohibited", "denied", "deny ", "not permitted", "not allowed", "protected", "permission", "checked out"}
+
+func declined(result git.PushResult) bool {
+	for _, status := range result.Refs {
+		if slices.ContainsFunc(rules, func(word string) bool { return strings.Contains(strings.ToLower(status.Reason()), word) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // saidOf gathers what a push said, for people.
 func saidOf(result git.PushResult) error {
+	if result.Rejected {
+		return wordsOf(result)
+	}
 	var parts []string
 	for ref, status := range result.Refs {
 		if !status.OK {
@@ -67,6 +90,33 @@ func saidOf(result git.PushResult) error {
 		parts = append(parts, result.Err.Error())
 	}
 	return errors.New(strings.Join(parts, "; "))
+}
+
+// wordsOf are the words in which a remote refused a push: its reason, or reasons,
+// and whatever its hooks said, line by line.
+func wordsOf(result git.PushResult) error {
+	reasons := map[string][]string{}
+	for ref, status := range result.Refs {
+		reasons[status.Reason()] = append(reasons[status.Reason()], string(ref))
+	}
+	var parts []string
+	for reason, refs := range reasons {
+		slices.Sort(refs)
+		if len(reasons) > 1 {
+			reason += " (" + strings.Join(refs, ", ") + ")"
+		}
+		parts = append(parts, reason)
+	}
+	slices.Sort(parts)
+	text := strings.Join(parts, "; ")
+	if e, ok := errors.AsType[*git.Error](result.Err); ok {
+		for line := range strings.Lines(e.Stderr) {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, "remote:") {
+				text += "\n" + line
+			}
+		}
+	}
+	return errors.New(text)
 }
 
 // An Attempt is a publication whose outcome is not known: the tip that it
@@ -226,6 +276,7 @@ func (l *Ledger) publishDraft(ctx context.Context, d *Draft, w Want) (*event.Eve
 	w.Name, w.Branch = d.view.Name, d.view.Branch
 	p := Publication{Moves: []git.Move{d.Move()}, Message: "lease: " + string(d.Tip().Kind)}
 	var out Outcome
+	answered := true // with no, each time
 	for repeat := range maxRepeats {
 		if repeat > 0 {
 			if err := Pause(ctx, Backoff(repeat, time.Second)); err != nil {
@@ -262,8 +313,29 @@ func (l *Ledger) publishDraft(ctx context.Context, d *Draft, w Want) (*event.Eve
 		if err != nil || fate.Arrived != nil || !fate.Pending {
 			return fate.Arrived, v, Unsettled(err)
 		}
+		if answered = answered && out.Refused; answered && out.Declined {
+			break
+		}
 	}
-	return nil, View{}, Unsettled(l.refused(out.Said))
+	f := l.refused(out.Said, d.Move().Ref)
+	if !answered {
+		return nil, View{}, Unsettled(f)
+	}
+	f.Err = &refusal{f.Err}
+	return nil, View{}, f
+}
+
+// A refusal is a write that the authority has refused, and that cannot arrive.
+type refusal struct{ error }
+
+func (r *refusal) Unwrap() error { return r.error }
+
+// IsRefusal reports whether err says that the authority refused a write by its
+// own answer, and was read and found unmoved after that: nothing has been changed,
+// nor can it be by that write later.
+func IsRefusal(err error) bool {
+	_, refused := errors.AsType[*refusal](err)
+	return refused
 }
 
 // Begun reports whether a published draft has put a branch under the lease, or
@@ -283,9 +355,10 @@ func (l *Ledger) Begun(d *Draft) bool {
 	return false
 }
 
-// refused is the fault of a push that the authority does not take.
-func (l *Ledger) refused(said error) *fault.Error {
-	return fault.New(fault.Unreachable, "%s refused the write: %w", l.Remote, said)
+// refused is the fault of a push to ref that the authority does not take.
+func (l *Ledger) refused(said error, ref object.Ref) *fault.Error {
+	return fault.New(fault.Unreachable, "%s refused the write to %s: %w", l.Remote, ref, said).
+		WithHint("have %s take pushes to %s, by whoever keeps it, then run this again", l.Remote, ref)
 }
 
 // settleTime is how long we go on after Ctrl-C to leave nothing behind.
@@ -325,7 +398,7 @@ func (l *Ledger) interrupted(ctx context.Context, d *Draft, w Want) (*event.Even
 		l.Publish(ctx, Publication{Moves: []git.Move{next.Move()}, Message: "lease: " + string(next.Tip().Kind)})
 	}
 	return nil, View{}, errors.Join(cause, Unsettled(fault.New(fault.Unreachable,
-		"it is not known whether the last push to %s arrived", l.Remote).WithHint("git lease show %s", d.view.Name)))
+		"it is not known whether the last push to %s arrived", l.Remote).WithHint("%s", l.Command("git", "lease", "show", d.view.Name))))
 }
 
 // voidDraft builds the event that outruns the push of d.
@@ -365,7 +438,7 @@ func (l *Ledger) Overrule(ctx context.Context, v View, d *Draft, old git.Expect)
 		return err
 	}
 	if !out.Done {
-		return l.refused(out.Said)
+		return l.refused(out.Said, move.Ref)
 	}
 	l.remember(v.Name, v.LastGood, move.New)
 	return nil

@@ -1,0 +1,172 @@
+package land
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/session"
+)
+
+// takenOff is the fault, of class Lost, to tell a session that was given the lease
+// of v and had it broken or recovered since; nil for any other.
+func takenOff(ctx context.Context, l *ledger.Ledger, v ledger.View, from session.Source, s session.Session) (*fault.Error, error) {
+	if lease.Owns(s.Root, v.Tip) || !believes(l, v, from, s) {
+		return nil, nil
+	}
+	end, err := lease.Ending(ctx, l, v, s.Root)
+	if err != nil || end == nil {
+		return nil, err
+	}
+	f := end.Lost(l)
+	if f == nil {
+		return nil, nil // it gave the lease back itself
+	}
+	if from.Kind() == session.FromVar {
+		return f.WithHint("unset GIT_LEASE_TOKEN   (then run git land again, as somebody who holds nothing)"), nil
+	}
+	return f.WithHint("%s   (it forgets the hold; then run git land again)", l.Command("git", "lease", "release", v.Name)), nil
+}
+
+// believes reports whether the session was given the lease, as far as its
+// environment or its file remember. A bare token may be of any lease.
+func believes(l *ledger.Ledger, v ledger.View, from session.Source, s session.Session) bool {
+	if from.Kind() == session.FromVar && len(s.Holds) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(s.Holds, func(h session.HoldNote) bool { return h.Name == v.Name && h.Remote == l.Remote })
+}
+
+// next is the one thing to do next, a command or a sentence with it: the first of
+// what git land would stop at. It is "" where there is nothing to land.
+func (o Outlook) next(l *ledger.Ledger, s Selection) string {
+	for _, u := range o.Unfinished {
+		switch {
+		case u.gitDir != placeOf(l.Repo):
+		case u.Alive:
+			return "wait until operation " + u.Operation.String() + " has ended"
+		case u.Doubt != "":
+			return u.Next
+		default:
+			return "git land resume"
+		}
+	}
+	landing := []string{"git", "land"}
+	if o.Kind != string(fromCommits) {
+		landing = append(landing, "-m", "what the change does")
+	}
+	switch f, told := o.Problem.(*fault.Error); {
+	case o.Ambiguous:
+		return o.chain.Hint
+	case o.Lost != nil:
+		return o.Lost.Hint
+	case told:
+		return f.Hint
+	case o.Kind == nothing:
+		return ""
+	case o.Frost != nil:
+		return "when that is over: " + o.Frost.Thaw
+	case !o.Verified:
+		return o.VerifyWith
+	case o.Hold != nil && !o.OwnHold:
+		return withSelection(l, append(landing, "--timeout", "10m"), s) + "   (or, " + o.inTheWay + ")"
+	}
+	return withSelection(l, landing, s)
+}
+
+// nothing is what would land where there is nothing to land.
+const nothing = "nothing"
+
+// noBranch is the fault of a target that the authority does not have, and whose
+// lease has no history either; nil where there is something to read.
+func noBranch(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
+	if v.Tip != nil || v.Base != "" || v.Problem != nil || v.Phase() != event.Free {
+		return nil
+	}
+	err := firstOnly(ctx, l, v)
+	if f, ok := err.(*fault.Error); ok {
+		f.Hint = strings.Replace(f.Hint, "git land --onto", "git land log --onto", 1)
+	}
+	return err
+}
+
+// again is the whole command that lands the change of j once more, as far as its
+// journal tells; "" where it does not.
+func (j journal) again(ctx context.Context, l *ledger.Ledger) string {
+	s := Selection{}
+	words := []string{"git", "land"}
+	if n := len(j.Attempts); n > 0 && j.Attempts[n-1].Land.Unverified != "" {
+		words = append(words, "--force-unverified", "--reason", j.Attempts[n-1].Land.Reason)
+	}
+	if j.Text != "" {
+		for paragraph := range strings.SplitSeq(strings.TrimSpace(j.Text), "\n\n") {
+			if strings.Contains(paragraph, "\n") || len(paragraph) > 200 {
+				return "" // no line to copy
+			}
+			words = append(words, "-m", paragraph)
+		}
+	} else if j.Kind != fromCommits {
+		return ""
+	}
+	if j.Unit != j.Landing.String() && j.Unit != j.Local.Branch() {
+		s.Unit = j.Unit
+	}
+	s.Want.Branch = j.Branch // which need not be what would be landed on without it
+	if j.Kind == fromPaths {
+		c, err := j.change(ctx, l.Repo)
+		if err != nil {
+			return ""
+		}
+		s.Paths = c.paths()
+		if len(s.Paths) > maxAgain {
+			return ""
+		}
+		for i, p := range s.Paths {
+			switch {
+			case strings.ContainsAny(p, "*?[\\") || strings.HasPrefix(p, ":"):
+				s.Paths[i] = ":(top,literal)" + p
+			case l.Repo.Prefix != "":
+				s.Paths[i] = ":/" + p
+			}
+		}
+	}
+	return withSelection(l, words, s)
+}
+
+// maxAgain is how many paths a command line to copy may have.
+const maxAgain = 20
+
+// OperationOf is the fault, of class Usage, to tell somebody who gave word where an
+// operation is wanted, and it names something else of one: a landing's id, or its
+// unit. It is nil where word means nothing here. A reason means that it was to be
+// given up.
+func OperationOf(ctx context.Context, l *ledger.Ledger, v ledger.View, word, reason string) error {
+	var op ulid.ULID
+	what := ""
+	list, _ := ListUnfinished(l.Dir)
+	for _, u := range list {
+		switch word {
+		case u.landing.String():
+			op, what = u.Operation, "the id of a landing"
+		case u.unit:
+			op, what = u.Operation, "the unit of a landing"
+		}
+	}
+	if what == "" {
+		op, what = lease.Named(ctx, l, v, word)
+	}
+	if what == "" {
+		return nil
+	}
+	command := l.Command("git", "land", "resume", op.String())
+	if reason != "" {
+		command = l.Command("git", "land", "abort", op.String(), "--reason", reason)
+	}
+	return fault.New(fault.Usage, "%q is %s, of operation %s, and no operation", word, what, op).WithHint("%s", command)
+}

@@ -1,0 +1,57 @@
+package lease
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/ledger"
+)
+
+// placeholders stand in our hints and usages for a reason that only the user has.
+var placeholders = []string{"WHY", "REASON", "TEXT"}
+
+// Reason is a reason as it goes on the record. It refuses (Usage) an empty one, and
+// one that is only copied from a hint: act is what is done on the record ("a lease
+// is broken"), and like an example of a reason.
+func Reason(text, act, like string) (string, error) {
+	text = strings.TrimSpace(event.CleanText(text, event.MaxText))
+	switch {
+	case text == "":
+		return "", fault.New(fault.Usage, "%s on the record: the reason is empty", act).WithHint("add --reason '%s'", like)
+	case slices.Contains(placeholders, text) || text == like:
+		return "", fault.New(fault.Usage, "%s on the record: %q only stands for the reason", act, text).
+			WithHint("say why in its place: --reason '%s'", like)
+	}
+	return text, nil
+}
+
+// lookForWord bounds the search for what a word names, in events.
+const lookForWord = 1000
+
+// Named finds the operation that somebody may have meant who gave another word of
+// a chain: the id or the unit of a landing, or the id of an event. what says which
+// of them it is, and is "" when it is none, or of long ago.
+func Named(ctx context.Context, l *ledger.Ledger, v ledger.View, word string) (op ulid.ULID, what string) {
+	n := 0
+	_ = Walk(ctx, l, v, func(e event.Event) bool { // what cannot be read names nothing
+		switch land := e.By.Land; {
+		case land != nil && land.ID.String() == word:
+			op, what = e.By.Operation, "the id of a landing"
+		case land != nil && land.Unit == word:
+			op, what = e.By.Operation, "the unit of a landing"
+		case e.ID.String() == word || string(e.OID) == word:
+			op, what = e.By.Operation, "the id of an event"
+		}
+		n++
+		return what == "" && n < lookForWord
+	})
+	if op.IsZero() { // an adopt has none
+		what = ""
+	}
+	return op, what
+}
