@@ -3,8 +3,8 @@
 // interface.
 //
 // It promises that whatever it starts ends with the test, that all it writes
-// is under the test's temporary directory, and that it holds no state between
-// calls, so that tests may run in parallel. It refuses to fake anything: there
+// is under the test's temporary directory, and that it keeps nothing between
+// calls but what a new repository looks like, so that tests may run in parallel. It refuses to fake anything: there
 // is no mock here, and what a machine lacks is skipped by name.
 //
 // Only tests, and the benchmark in its own folder, import it.
@@ -36,7 +36,9 @@ type T interface {
 const Identity = "Ada <ada@example.com>"
 
 // The global configuration of every test: an identity, and nothing that
-// starts work in the background or waits for a person.
+// starts work in the background or waits for a person. A receiving git asks for
+// the refs of each place that it has objects from, and so for its own again, which
+// it knows: true(1) takes less time to say nothing than git to list them.
 const gitconfig = `[user]
 	name = Ada
 	email = ada@example.com
@@ -44,8 +46,11 @@ const gitconfig = `[user]
 	defaultBranch = main
 [core]
 	editor = false
+	alternateRefsCommand = true
 [gc]
 	auto = 0
+[pack]
+	threads = 1
 [maintenance]
 	auto = false
 [receive]
@@ -72,6 +77,8 @@ func Env(t T) (env []string, home string) {
 		"GIT_TERMINAL_PROMPT=0",
 		"LC_ALL=C",
 		"TZ=UTC",
+		"GIT_TEST_FSYNC=0",         // no test cuts the power
+		"GORACE=atexit_sleep_ms=0", // else an end of our own executable takes a second
 	}
 	for _, name := range []string{"PATH", "TMPDIR", "GOCOVERDIR"} {
 		if value, ok := os.LookupEnv(name); ok {

@@ -17,6 +17,13 @@ import (
 func Bare(t T, initArgs ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "origin.git")
+	imageFor(t, "bare "+strings.Join(initArgs, " "), func() string { return initBare(t, initArgs) }).put(t, dir)
+	return dir
+}
+
+func initBare(t T, initArgs []string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "origin.git")
 	Git(t, filepath.Dir(dir), append(append([]string{"init", "--quiet", "--bare", "--initial-branch=main"}, initArgs...), dir)...)
 	return dir
 }
@@ -24,22 +31,46 @@ func Bare(t T, initArgs ...string) string {
 // Remote is Bare with one commit on main, which holds the file README.
 func Remote(t T, initArgs ...string) string {
 	t.Helper()
-	dir := Bare(t, initArgs...)
-	seed := t.TempDir()
-	Git(t, seed, append(append([]string{"init", "--quiet", "--initial-branch=main"}, initArgs...), ".")...)
-	Commit(t, seed, "begin", map[string]string{"README": "A repository to try things on.\n"})
-	Git(t, seed, "push", "--quiet", dir, "main")
+	dir := filepath.Join(t.TempDir(), "origin.git")
+	remoteImage(t, initArgs).put(t, dir)
 	return dir
+}
+
+func remoteImage(t T, initArgs []string) image {
+	t.Helper()
+	return imageFor(t, "remote "+strings.Join(initArgs, " "), func() string {
+		dir, seed := initBare(t, initArgs), t.TempDir()
+		Git(t, seed, append(append([]string{"init", "--quiet", "--initial-branch=main"}, initArgs...), ".")...)
+		Commit(t, seed, "begin", map[string]string{"README": "A repository to try things on.\n"})
+		Git(t, seed, "push", "--quiet", dir, "main")
+		return dir
+	})
 }
 
 // URL is the file:// URL of a repository's directory: with it git talks to a
 // server process, as it would over a network.
 func URL(dir string) string { return "file://" + filepath.ToSlash(dir) }
 
-// Clone clones url and returns the directory. The arguments go to git clone.
+// Clone clones url and returns the directory. The arguments go to git clone. A
+// clone of a Remote on which nothing has happened yet is put down as git made the
+// first one.
 func Clone(t T, url string, cloneArgs ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "clone")
+	from, local := strings.CutPrefix(url, "file://")
+	if local && len(cloneArgs) == 0 {
+		if remote := remoteImage(t, nil); remote.stands(from) {
+			im := imageFor(t, "clone", func() string { return gitClone(t, url, filepath.Join(t.TempDir(), "clone")) })
+			im.replaced(im.origin(), url).put(t, dir)
+			Git(t, dir, "update-index", "-q", "--refresh") // its files are others'
+			return dir
+		}
+	}
+	return gitClone(t, url, dir, cloneArgs...)
+}
+
+func gitClone(t T, url, dir string, cloneArgs ...string) string {
+	t.Helper()
 	args := append([]string{"clone", "--quiet"}, cloneArgs...)
 	Git(t, filepath.Dir(dir), append(args, url, dir)...)
 	return dir
