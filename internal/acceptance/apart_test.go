@@ -86,10 +86,8 @@ func TestStoppedWithoutAtomic(t *testing.T) {
 	for _, stop := range stops {
 		t.Run(strings.ReplaceAll(stop.ref+" "+stop.event+" "+stop.hook, "/", "-"), func(t *testing.T) {
 			t.Parallel()
-			remote := notAtomic(t)
-			s := clone(t, remote)
-			s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-			s.landUnit("zero")
+			remote, s, _ := zeroLanded(t, true)
+			s.write(map[string]string{"one": "1\n"})
 			s.diesAtEvent(remote, stop.hook, stop.ref, stop.event, "--", "one")
 			if r := s.exits(0, "git-land", "status"); !strings.Contains(r.Stdout, "unfinished") {
 				t.Errorf("status does not name it: %q", r.Stdout)
@@ -120,11 +118,9 @@ func TestTakenOverWithoutAtomic(t *testing.T) {
 		}
 		t.Run(strings.ReplaceAll(stop.ref+" "+stop.event+" "+stop.hook, "/", "-"), func(t *testing.T) {
 			t.Parallel()
-			remote := notAtomic(t)
-			s, other := clone(t, remote), clone(t, remote)
+			remote, s, other := zeroLanded(t, true)
 			other.env = append(other.env, "GIT_LEASE_SESSION=other")
-			s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-			s.landUnit("zero")
+			s.write(map[string]string{"one": "1\n"})
 			s.diesAtEvent(remote, stop.hook, stop.ref, stop.event, "--", "one")
 			op := holder(t, remote)
 			r := other.exits(3, "git-land", "resume", op)

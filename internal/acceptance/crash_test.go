@@ -13,30 +13,51 @@ import (
 	"gitland/internal/gittest"
 )
 
-// A gate is a hook of a server that holds a push to main up.
+// A gate is a directory for the hook of a server that holds a push up. The hook
+// tells by a file that it has arrived.
 type gate struct {
-	t   *testing.T
-	dir string
+	t    *testing.T
+	dir  string
+	fifo *os.File
 }
 
-func newGate(t *testing.T, remote string) gate {
+// atGate waits in the directory of a gate until that is open, or the test at an
+// end. To look again and again would take a process each time.
+const atGate = `[ -e open ] || read -r _ <gate || :`
+
+func gateFor(t *testing.T) gate {
 	t.Helper()
 	g := gate{t: t, dir: t.TempDir()}
+	fifo := filepath.Join(g.dir, "gate")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if g.fifo, err = os.OpenFile(fifo, os.O_RDWR, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.fifo.Close() })
+	return g
+}
+
+// newGate holds every push to main up.
+func newGate(t *testing.T, remote string) gate {
+	t.Helper()
+	g := gateFor(t)
 	gittest.Script(t, filepath.Join(remote, "hooks", "pre-receive"), fmt.Sprintf(`#!/bin/sh
 cd '%s' || exit 1
 while read -r old new ref; do
 	case $ref in refs/heads/main)
 		[ -e open ] && continue
 		: >arrived
-		i=0
-		while [ ! -e open ] && [ $i -lt 1200 ]; do sleep 0.05; i=$((i+1)); done
+		%s
 		late=yes ;;
 	esac
 done
 exec >/dev/null
 [ -z "$late" ] || { trap '' PIPE; : >passed; }
 exit 0
-`, g.dir))
+`, g.dir, atGate))
 	return g
 }
 
@@ -45,6 +66,9 @@ func (g gate) arrived() { waitFor(g.t, filepath.Join(g.dir, "arrived")) }
 func (g gate) open() {
 	g.t.Helper()
 	if err := os.WriteFile(filepath.Join(g.dir, "open"), nil, 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	if _, err := g.fifo.WriteString(strings.Repeat("\n", 100)); err != nil { // for all who wait
 		g.t.Fatal(err)
 	}
 }
@@ -187,11 +211,11 @@ kill -s TERM $$
 // until waits for a condition.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for range 1200 {
+	for range 3000 {
 		if holds() {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond)
 	}
 	t.Fatalf("it does not happen that %s", what)
 }

@@ -14,17 +14,16 @@ import (
 // through. Where the push is that of a landing, it was sent, and has not arrived.
 func holdUp(t *testing.T, remote string) gate {
 	t.Helper()
-	g := gate{t: t, dir: t.TempDir()}
+	g := gateFor(t)
 	gittest.Script(t, filepath.Join(remote, "hooks", "pre-receive"), fmt.Sprintf(`#!/bin/sh
 grep -q ' refs/heads/main$' || exit 0
 cd '%s' && mkdir first 2>/dev/null || exit 0
 exec >/dev/null 2>&1
 trap '' PIPE
 : >arrived
-i=0
-while [ ! -e open ] && [ $i -lt 2400 ]; do sleep 0.05; i=$((i+1)); done
+%s
 exit 0
-`, g.dir))
+`, g.dir, atGate))
 	return g
 }
 

@@ -163,26 +163,25 @@ func TestFreezeInterrupted(t *testing.T) {
 	remote := gittest.Remote(t)
 	s := clone(t, remote)
 	s.exits(0, "git-lease", "adopt")
-	signals := t.TempDir()
+	g := gateFor(t)
 	gittest.Script(t, filepath.Join(remote, "hooks", "pre-receive"), fmt.Sprintf(`#!/bin/sh
 cd '%s' || exit 1
 [ -e arrived ] && exit 0
 : >arrived
-i=0
-until [ -e go ] || [ $i -gt 600 ]; do sleep 0.05; i=$((i+1)); done
-`, signals))
+%s
+`, g.dir, atGate))
 	cmd := s.cmd("git-lease", "freeze", "--reason", "r")
 	var told strings.Builder
 	cmd.Stderr = &told
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, filepath.Join(signals, "arrived"))
+	g.arrived()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	cmd.Wait() // its code is looked at below
-	gittest.Write(t, signals, map[string]string{"go": ""})
+	g.open()
 	events := kinds(t, remote)
 	if code := gittest.ExitCode(cmd); code != 143 || events != "adopt void" {
 		t.Errorf("exit %d, and the events are %q: %s", code, events, told.String())

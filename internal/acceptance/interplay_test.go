@@ -37,21 +37,20 @@ func TestHookRefusesARepetition(t *testing.T) {
 			s := newSeat(t, gittest.Clone(t, server.URL(remote)))
 			s.write(map[string]string{"zero": "0\n", "one": "1\n"})
 			s.landUnit("zero")
-			dir := t.TempDir()
+			g := gateFor(t)
 			gittest.Script(t, filepath.Join(s.dir, ".git/hooks/pre-push"),
-				fmt.Sprintf("#!/bin/sh\ncd '%s'; [ -e pid ] && exit 1; echo $PPID >pid; exit 0\n", dir))
+				fmt.Sprintf("#!/bin/sh\ncd '%s'; [ -e pid ] && exit 1; echo $PPID >pid; exit 0\n", g.dir))
 			gittest.Script(t, filepath.Join(remote, "hooks/pre-receive"), fmt.Sprintf(`#!/bin/sh
 grep -q refs/heads/main || exit 0
 cd '%s'
 kill -9 $(cat pid)
-i=0
-while [ ! -e open ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done
+%s
 exec >/dev/null 2>&1
 trap '' PIPE
 exit 0
-`, dir))
+`, g.dir, atGate))
 			r := s.try("git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "one")
-			gittest.Write(t, dir, map[string]string{"open": ""})
+			g.open()
 			if apart { // nothing but the landing's end is sure
 				if r.Code != 9 || strings.Contains(r.Stderr, "nothing landed") {
 					t.Errorf("exit %d: %s", r.Code, r.Stderr)
@@ -135,10 +134,9 @@ func TestConcludingBesideALivingLanding(t *testing.T) {
 // that now.
 func TestDeadBeforeItsLease(t *testing.T) {
 	t.Parallel()
-	remote := notAtomic(t)
-	s, other := clone(t, remote), clone(t, remote).session("other")
-	s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-	s.landUnit("zero")
+	remote, s, other := zeroLanded(t, true)
+	other = other.session("other")
+	s.write(map[string]string{"one": "1\n"})
 	s.diesAtEvent(remote, "post-receive", "refs/lease/main", "acquire", "--", "one")
 	other.exits(0, "git-lease", "break", "main", "--operation", holder(t, remote), "--reason", "x", "--acquire")
 	told(t, s.try("git-land", "resume"), 1, "no longer arrive")
@@ -150,28 +148,26 @@ func TestLeaseGoneBesideTheRecord(t *testing.T) {
 	for _, take := range []string{"", "--acquire"} {
 		t.Run("break "+take, func(t *testing.T) {
 			t.Parallel()
-			remote := notAtomic(t)
-			s, other := clone(t, remote), clone(t, remote).session("other")
-			s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-			s.landUnit("zero")
-			dir := t.TempDir()
+			remote, s, other := zeroLanded(t, true)
+			other = other.session("other")
+			s.write(map[string]string{"one": "1\n"})
+			g := gateFor(t)
 			gittest.Script(t, filepath.Join(remote, "hooks/pre-receive"), fmt.Sprintf(`#!/bin/sh
 grep -q refs/notes/landing || exit 0
 cd '%s'
 [ -e arrived ] && exit 0
 : >arrived
-i=0
-while [ ! -e open ] && [ $i -lt 1200 ]; do sleep 0.05; i=$((i+1)); done
+%s
 exit 1
-`, dir))
+`, g.dir, atGate))
 			done := s.begins("one")
-			waitFor(t, filepath.Join(dir, "arrived"))
+			g.arrived()
 			args := []string{"break", "main", "--operation", holder(t, remote), "--reason", "it takes long"}
 			if take != "" {
 				args = append(args, take)
 			}
 			other.exits(0, "git-lease", args...)
-			gittest.Write(t, dir, map[string]string{"open": ""})
+			g.open()
 			if r := <-done; r.Code != 6 || !strings.Contains(r.Stderr, "the lease was lost") || !strings.Contains(r.Stderr, "broken by "+gittest.Identity) {
 				t.Errorf("exit %d: %s", r.Code, r.Stderr)
 			}
@@ -191,10 +187,8 @@ exit 1
 // An event that the journal names was never written.
 func TestEventOfTheJournalIsMissing(t *testing.T) {
 	t.Parallel()
-	remote := notAtomic(t)
-	s := clone(t, remote)
-	s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-	s.landUnit("zero")
+	remote, s, _ := zeroLanded(t, true)
+	s.write(map[string]string{"one": "1\n"})
 	before := s.objects()
 	s.diesAtEvent(remote, "pre-receive", "refs/lease/main", "land", "--", "one")
 	for path := range s.objects() {
@@ -230,10 +224,8 @@ func TestResumeOfWhatHasEnded(t *testing.T) {
 // finished all the same.
 func TestRunWhoseLandingDied(t *testing.T) {
 	t.Parallel()
-	remote := notAtomic(t)
-	s := clone(t, remote)
-	s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-	s.landUnit("zero")
+	remote, s, _ := zeroLanded(t, true)
+	s.write(map[string]string{"one": "1\n"})
 	dir := t.TempDir()
 	hook := filepath.Join(remote, "hooks/pre-receive")
 	gittest.Script(t, hook, "#!/bin/sh\ngrep -q refs/heads/main || exit 0\nkill -9 $(cat '"+dir+"/pid')\nexit 1\n")
@@ -253,10 +245,8 @@ func TestRunWhoseLandingDied(t *testing.T) {
 // A hook that refuses what resume sends says so, with a way on.
 func TestHookRefusesInResume(t *testing.T) {
 	t.Parallel()
-	remote := notAtomic(t)
-	s := clone(t, remote)
-	s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-	s.landUnit("zero")
+	remote, s, _ := zeroLanded(t, true)
+	s.write(map[string]string{"one": "1\n"})
 	s.diesAt(remote, "pre-receive", "refs/heads/main", "--", "one")
 	hook := filepath.Join(s.dir, ".git/hooks/pre-push")
 	gittest.Script(t, hook, "#!/bin/sh\nexit 1\n")
@@ -271,10 +261,8 @@ func TestHookRefusesInResume(t *testing.T) {
 // Others write records all the time: that ends no landing.
 func TestNotesContentionWithoutAtomic(t *testing.T) {
 	t.Parallel()
-	remote := notAtomic(t)
-	s := clone(t, remote)
-	s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-	s.landUnit("zero")
+	remote, s, _ := zeroLanded(t, true)
+	s.write(map[string]string{"one": "1\n"})
 	gittest.Script(t, filepath.Join(remote, "hooks/pre-receive"), `#!/bin/sh
 grep -q refs/notes/landing || exit 0
 n=$(cat n 2>/dev/null || echo 0)
@@ -305,10 +293,8 @@ func TestNoteThatNoIntentCarries(t *testing.T) {
 // hundred times: a refusal is no race that others have won.
 func TestVerificationsRefused(t *testing.T) {
 	t.Parallel()
-	remote := gittest.Remote(t)
-	s := clone(t, remote)
-	s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-	s.landUnit("zero")
+	remote, s, _ := zeroLanded(t, false)
+	s.write(map[string]string{"one": "1\n"})
 	gittest.Script(t, filepath.Join(remote, "hooks/pre-receive"), "#!/bin/sh\necho asked >>asked\necho 'no pushes today' >&2\nexit 1\n")
 	r := s.try("git-land", "verify", "--record", "pass", "--check", "test", "--", "one")
 	if !strings.Contains(r.Stderr, "no pushes today") {

@@ -1,14 +1,17 @@
 package acceptance
 
 import (
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"gitland/internal/gittest"
 )
@@ -29,7 +32,12 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	st := &stage{t: t, dir: t.TempDir()}
+	return newStageAt(t, t.TempDir())
+}
+
+func newStageAt(t *testing.T, dir string) *stage {
+	t.Helper()
+	st := &stage{t: t, dir: dir}
 	for _, err := range []error{
 		os.Rename(gittest.Remote(t), st.remote()),
 		os.Rename(gittest.Clone(t, gittest.URL(st.remote())), st.path("clone")),
@@ -73,11 +81,56 @@ func (st *stage) copy(t *testing.T, k *gittest.Killer, random *rand.Rand) *stage
 	if err := os.Remove(c.dir); err != nil {
 		t.Fatal(err)
 	}
-	if r := gittest.Run(t, gittest.Command(t, st.s.env, st.dir, "cp", "-R", "-p", st.dir, c.dir)); r.Code != 0 {
-		t.Fatal(r.Stderr)
-	}
+	gittest.CopyTree(t, st.dir, c.dir)
 	c.sit()
 	return c
+}
+
+var stages = struct {
+	sync.Mutex
+	made map[string]*stage
+}{made: map[string]*stage{}}
+
+// staged is a stage of its own that many tests begin on, which is prepared once.
+func staged(t *testing.T, name string, prepare func(*stage)) *stage {
+	t.Helper()
+	stages.Lock()
+	defer stages.Unlock()
+	from := stages.made[name]
+	if from == nil {
+		dir, err := os.MkdirTemp(bin, "stage-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		from = newStageAt(t, dir)
+		prepare(from)
+		stages.made[name] = from
+	}
+	st := from.copy(t, nil, nil)
+	for _, s := range []seat{st.s, st.other} { // as if they had looked at the remote just now
+		locks, err := filepath.Glob(filepath.Join(s.dir, ".git/lease/mirror/*.lock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, lock := range locks {
+			if err := os.Chtimes(lock, time.Time{}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return st
+}
+
+// zeroLanded is a remote on which one unit has landed, the clone that it landed
+// from, and another one that knows nothing of it. Apart: without --atomic.
+func zeroLanded(t *testing.T, apart bool) (remote string, s, other seat) {
+	t.Helper()
+	st := staged(t, fmt.Sprint("zero landed, apart=", apart), func(st *stage) {
+		gittest.Git(st.t, st.remote(), "config", "receive.advertiseAtomic", fmt.Sprint(!apart))
+		st.s.write(map[string]string{"zero": "0\n"})
+		st.s.landUnit("zero")
+	})
+	return st.remote(), st.s, st.other
 }
 
 // kill runs a command of the clone that is killed at a point.

@@ -167,11 +167,11 @@ done
 // waitFor waits until a file is there.
 func waitFor(t *testing.T, path string) {
 	t.Helper()
-	for range 1200 {
+	for range 12000 {
 		if _, err := os.Stat(path); err == nil {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond)
 	}
 	t.Fatalf("%s did not appear", path)
 }

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,13 +19,18 @@ type runbookCase struct {
 	s, other seat
 }
 
-func newRunbookCase(t *testing.T, b *runbook, remote string) runbookCase {
+func newRunbookCase(t *testing.T, b *runbook, apart bool) runbookCase {
 	t.Helper()
-	c := runbookCase{t, b, remote, clone(t, remote), clone(t, remote)}
-	c.s.write(map[string]string{"first": "f\n"})
-	c.s.force("--", "first")
+	st := staged(t, fmt.Sprint("runbook, apart=", apart), func(st *stage) {
+		gittest.Git(st.t, st.remote(), "config", "receive.advertiseAtomic", fmt.Sprint(!apart))
+		st.s.write(map[string]string{"first": "f\n"})
+		st.s.force("--", "first")
+		for _, s := range []seat{st.s, st.other} {
+			s.exits(0, "git-lease", "show")
+		}
+	})
+	c := runbookCase{t, b, st.remote(), st.s, st.other}
 	for _, s := range []seat{c.s, c.other} {
-		s.exits(0, "git-lease", "show")
 		s.write(map[string]string{"mine.txt": s.dir, "other.txt": s.dir, "release.txt": s.dir})
 	}
 	return c

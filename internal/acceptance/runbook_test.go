@@ -79,7 +79,7 @@ func TestRunbook(t *testing.T) {
 		for name, run := range runbookCases() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				run(newRunbookCase(t, b, gittest.Remote(t)))
+				run(newRunbookCase(t, b, false))
 			})
 		}
 		for _, stop := range []struct{ block, ref, event, then string }{
@@ -88,7 +88,7 @@ func TestRunbook(t *testing.T) {
 		} {
 			t.Run(stop.block, func(t *testing.T) {
 				t.Parallel()
-				c := newRunbookCase(t, b, notAtomic(t))
+				c := newRunbookCase(t, b, true)
 				c.s.diesAtEvent(c.remote, "post-receive", stop.ref, stop.event, "--", "mine.txt")
 				b.run(c.other, stop.block, "ID="+holder(t, c.remote))
 				c.stands("free", stop.then)
@@ -114,7 +114,7 @@ func TestRunbook(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/%d-%s", block, i, d.code), func(t *testing.T) {
 				t.Parallel()
-				c := newRunbookCase(t, b, gittest.Remote(t))
+				c := newRunbookCase(t, b, false)
 				d.seed(newAuthor(t, c.remote), c.s)
 				b.run(c.s, block)
 			})

@@ -28,23 +28,21 @@ func told(t *testing.T, r gittest.Result, code int, want string) {
 	}
 }
 
-// half leaves a landing whose branch has moved, and whose record and event are
+// branchMoved leaves a landing whose branch has moved, and whose record and event are
 // missing, at a remote without --atomic, and gives its operation.
-func (s seat) half(remote string) string {
-	s.t.Helper()
-	s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-	s.landUnit("zero")
+func branchMoved(t *testing.T) (remote string, s, other seat, op string) {
+	t.Helper()
+	remote, s, other = zeroLanded(t, true)
+	s.write(map[string]string{"one": "1\n"})
 	s.diesAt(remote, "post-receive", "refs/heads/main", "--", "one")
-	return holder(s.t, remote)
+	return remote, s, other, holder(t, remote)
 }
 
 // The clone whose landing others have finished comes back: it is told that it
 // landed, and its worktree follows.
 func TestOriginalComesBackAfterATakeover(t *testing.T) {
 	t.Parallel()
-	remote := notAtomic(t)
-	s, other := clone(t, remote), clone(t, remote)
-	op := s.half(remote)
+	remote, s, other, op := branchMoved(t)
 	other = other.takesOver(op)
 	told(t, other.try("git-land", "resume", op), 0, "finished it")
 	told(t, other.try("git-land", "resume", op), 0, "finished it")
@@ -59,9 +57,7 @@ func TestOriginalComesBackAfterATakeover(t *testing.T) {
 // The same after reconcile has finished it.
 func TestOriginalComesBackAfterARepair(t *testing.T) {
 	t.Parallel()
-	remote := notAtomic(t)
-	s, other := clone(t, remote), clone(t, remote)
-	op := s.half(remote)
+	remote, s, other, op := branchMoved(t)
 	other.exits(0, "git-lease", "break", "main", "--operation", op, "--reason", "its laptop is gone")
 	other.exits(0, "git-land", "reconcile", "--fix")
 	told(t, other.try("git-land", "resume", op), 0, "finished it")
@@ -75,10 +71,8 @@ func TestOriginalComesBackAfterARepair(t *testing.T) {
 // And where a server had moved the branch alone, and reconcile vouched for that.
 func TestOriginalComesBackAfterVouching(t *testing.T) {
 	t.Parallel()
-	remote := gittest.Remote(t)
-	s, other := clone(t, remote), clone(t, remote)
-	s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-	s.landUnit("zero")
+	remote, s, other := zeroLanded(t, false)
+	s.write(map[string]string{"one": "1\n"})
 	s.dies(remote, "pre-receive", "--", "one")
 	s.git("push", "-q", "--no-verify", "origin", s.journaled(`"commit":"`)+":refs/heads/main")
 	other.exits(0, "git-land", "reconcile", "--fix", "--reason", "somebody pushed by hand")
@@ -106,9 +100,7 @@ func (s seat) journaled(key string) string {
 // A takeover that stops between record and event goes on where it stopped.
 func TestTakeoverStopsAtTheRecord(t *testing.T) {
 	t.Parallel()
-	remote := notAtomic(t)
-	s, other := clone(t, remote), clone(t, remote)
-	op := s.half(remote)
+	remote, _, other, op := branchMoved(t)
 	other = other.takesOver(op)
 	hook := filepath.Join(remote, "hooks/pre-receive")
 	gittest.Script(t, hook, "#!/bin/sh\ngrep -q refs/notes/landing && exit 1\nexit 0\n")
@@ -148,10 +140,8 @@ func TestResumeWithoutTheSession(t *testing.T) {
 	for _, hook := range []string{"pre-receive", "post-receive"} {
 		t.Run(hook, func(t *testing.T) {
 			t.Parallel()
-			remote := notAtomic(t)
-			s := clone(t, remote)
-			s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-			s.landUnit("zero")
+			remote, s, _ := zeroLanded(t, true)
+			s.write(map[string]string{"one": "1\n"})
 			owner := s
 			owner.env = append(append([]string{}, s.env...), "GIT_LEASE_SESSION=own")
 			owner.exits(0, "git-lease", "acquire")
@@ -227,10 +217,8 @@ func TestManyPathsStaged(t *testing.T) {
 // any more, it can be forgotten.
 func TestRemoteOfADeadLandingIsRenamed(t *testing.T) {
 	t.Parallel()
-	remote := gittest.Remote(t)
-	s := clone(t, remote)
-	s.write(map[string]string{"zero": "0\n", "one": "1\n"})
-	s.landUnit("zero")
+	remote, s, _ := zeroLanded(t, false)
+	s.write(map[string]string{"one": "1\n"})
 	s.dies(remote, "pre-receive", "--", "one")
 	url := s.git("config", "remote.origin.url")
 	s.git("config", "remote.origin.url", url+"/elsewhere")
