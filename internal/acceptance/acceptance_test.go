@@ -105,7 +105,7 @@ func (s seat) git(args ...string) string {
 // verify records a pass for what landing the paths would bring.
 func (s seat) verify(paths ...string) {
 	s.t.Helper()
-	args := []string{"verify", "-x", "true"}
+	args := []string{"verify", "--record", "pass", "--check", "default"}
 	if len(paths) > 0 {
 		args = append(append(args, "--"), paths...)
 	}

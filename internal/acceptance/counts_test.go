@@ -52,9 +52,12 @@ func TestWhatALandingCosts(t *testing.T) {
 		s.verify(file)
 		test.prepare()
 		counter.Reset()
-		before := proxy.Connections()
+		before, begun := proxy.Connections(), time.Now()
 		s.exits(0, "git-land", "-m", file, "--", file)
 		connections, calls := proxy.Connections()-before, counter.Calls()
+		if took := time.Since(begun); took > time.Second { // HEAD's branch may be looked at again
+			calls = slices.DeleteFunc(calls, func(args []string) bool { return slices.Contains(args, "symbolic-ref") })
+		}
 		if connections != test.connections || len(calls) != test.processes {
 			t.Errorf("a landing %s: %d connections and %d git processes, want %d and %d:\n%s",
 				test.name, connections, len(calls), test.connections, test.processes, names(calls))

@@ -21,16 +21,16 @@ func scenarios() []scenario {
 	force := landCommand(append(forced, "--", unit)...)
 	check := landCommand("-x", `sh "$STAGE/check"`, "--", unit)
 	return []scenario{
-		{name: "acquire", prepare: begun, command: []string{"git-lease", "acquire", "--format=json"}, end: endHold},
-		{name: "acquire in a session", prepare: begun, env: mine, command: []string{"git-lease", "acquire"}, end: endSession},
+		{name: "acquire", command: []string{"git-lease", "acquire", "--format=json"}, end: endHold},
+		{name: "acquire in a session", env: mine, command: []string{"git-lease", "acquire"}, end: endSession},
 		{name: "release", prepare: held, env: mine, command: []string{"git-lease", "release"}, end: endRelease},
-		{name: "run", prepare: begun, command: []string{"git-lease", "run", "--", "sh", "-c", "exit 0"}, end: endHold},
+		{name: "run", command: []string{"git-lease", "run", "--", "sh", "-c", "exit 0"}, end: endHold},
 		{name: "break", prepare: heldByOther, command: breaking, end: endBreak},
-		{name: "first landing", prepare: change, command: force, end: endLanding(force, 2)},
+		{name: "first landing", fresh: true, prepare: change, command: force, end: endLanding(force, 2)},
 		{name: "landing", prepare: verified, command: landCommand("--", unit), end: endLanding(landCommand("--", unit), begunUnits+1)},
 		{name: "held landing", prepare: moving, command: check, end: endLanding(check, begunUnits+2)},
 		{name: "landing under a lease", prepare: changeUnderLease, env: mine, command: force, end: endUnderLease(force)},
-		{name: "landing without atomic pushes", prepare: noAtomic, command: force, end: endLanding(force, 2)},
+		{name: "landing without atomic pushes", fresh: true, prepare: noAtomic, command: force, end: endLanding(force, 2)},
 		{name: "reconcile", prepare: disagreement, command: fixing, end: endReconcile},
 	}
 }
@@ -53,13 +53,11 @@ func landUnit(st *stage, s seat, name string) {
 func change(st *stage) { st.s.write(map[string]string{unit: "x\n"}) }
 
 func verified(st *stage) {
-	begun(st)
 	change(st)
 	st.s.verify(unit)
 }
 
 func held(st *stage) {
-	begun(st)
 	st.s.with("GIT_LEASE_SESSION=mine").exits(0, "git-lease", "acquire")
 }
 
@@ -69,7 +67,6 @@ func changeUnderLease(st *stage) {
 }
 
 func heldByOther(st *stage) {
-	begun(st)
 	s := st.other.with("GIT_LEASE_SESSION=theirs")
 	g := decode[grant](st.t, s.exits(0, "git-lease", "acquire", "--format=json"))
 	gittest.Write(st.t, st.dir, map[string]string{"operation": g.Operation})
@@ -84,7 +81,6 @@ func noAtomic(st *stage) {
 // moves under it, and the landing goes the held way. What the check runs is
 // killed with it, but its git calls are not counted.
 func moving(st *stage) {
-	begun(st)
 	change(st)
 	st.other.write(map[string]string{"moved": "moved\n"})
 	gittest.Script(st.t, st.path("check"), `#!/bin/sh
@@ -98,7 +94,6 @@ env -i HOME="$HOME" PATH="$STAGE_PATH" GIT_CONFIG_NOSYSTEM=1 git-land -m 'land u
 // disagreement has two things to settle: a landing without its record, and a
 // commit that was pushed past the tool.
 func disagreement(st *stage) {
-	begun(st)
 	gittest.Git(st.t, st.remote(), "update-ref", "refs/notes/landing/main", "refs/notes/landing/main~1")
 	gittest.Commit(st.t, st.other.dir, "past the tool", map[string]string{"past": "past\n"})
 	st.other.git("push", "-q", "origin", "HEAD:main")

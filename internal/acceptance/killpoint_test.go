@@ -230,12 +230,28 @@ func (st *stage) clean() {
 // A scenario is one operation that is killed, and how it is ended.
 type scenario struct {
 	name    string
-	prepare func(st *stage)
+	prepare func(st *stage) // nil: nothing
+	fresh   bool            // the remote, and the clones know nothing of it; else as begun leaves them
 	command []string
 	env     []string // of the command
 	// end brings the operation to its end, and checks what came of it. The
 	// first is what the killed command said.
 	end func(st *stage, first gittest.Result, at gittest.Point)
+}
+
+// begin makes the stage on which the scenario is played.
+func (sc scenario) begin(t *testing.T) *stage {
+	t.Helper()
+	var st *stage
+	if sc.fresh {
+		st = newStage(t)
+	} else {
+		st = staged(t, "begun", begun)
+	}
+	if sc.prepare != nil {
+		sc.prepare(st)
+	}
+	return st
 }
 
 // variants are the ways to be killed at one git call.
@@ -261,8 +277,7 @@ const maxCalls = 200
 
 func killEverywhere(t *testing.T, sc scenario) {
 	from := seed(t)
-	template := newStage(t)
-	sc.prepare(template)
+	template := sc.begin(t)
 	killer := gittest.KillGit(t)
 	// Of each stride points one is tried, chosen by the seed: a twentieth in the
 	// ordinary tests, since a point costs several seconds.

@@ -131,8 +131,7 @@ func (st *stage) trace(sc scenario, options []string) gittest.Result {
 func eachPoint(t *testing.T, point func(*testing.T, *stage, scenario, int) (gittest.Result, string)) {
 	from := seed(t)
 	for i, sc := range traced() {
-		template := newStage(t)
-		sc.prepare(template)
+		template := sc.begin(t)
 		killer := gittest.KillGit(t)
 		stride := min(5, max(1, 100/loops(100))) // there are few
 		pick := rand.New(rand.NewPCG(from, uint64(i)))

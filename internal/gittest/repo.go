@@ -132,14 +132,29 @@ func Commit(t T, dir, message string, files map[string]string) string {
 func Refs(t T, dir string) map[string]string {
 	t.Helper()
 	refs := map[string]string{}
-	if head := TryGit(t, dir, "symbolic-ref", "--quiet", "HEAD"); head.Code == 0 {
-		refs["HEAD"] = strings.TrimSpace(head.Stdout)
+	if branch := head(t, dir); branch != "" {
+		refs["HEAD"] = branch
 	}
 	for line := range strings.Lines(Git(t, dir, "for-each-ref", "--format=%(refname) %(objectname)")) {
 		name, oid, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		refs[name] = oid
 	}
 	return refs
+}
+
+// head is the branch that HEAD is on, if any.
+func head(t T, dir string) string {
+	t.Helper()
+	for _, name := range []string{"HEAD", ".git/HEAD"} { // of no linked worktree
+		if text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
+			branch, _ := strings.CutPrefix(strings.TrimSpace(string(text)), "ref: ")
+			if strings.HasPrefix(branch, "refs/") {
+				return branch
+			}
+			return ""
+		}
+	}
+	return strings.TrimSpace(TryGit(t, dir, "symbolic-ref", "--quiet", "HEAD").Stdout)
 }
 
 // Index returns the index of a working tree: for each path the tag (skip
