@@ -4,13 +4,17 @@
 package acceptance
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"gitland/internal/gittest"
@@ -61,10 +65,50 @@ func newSeat(t *testing.T, dir string) seat {
 	return seat{t: t, dir: dir, env: gittest.WithPath(env, bin)}
 }
 
-// clone makes a clone of a remote's directory and a seat in it.
-func clone(t *testing.T, remote string) seat {
+// newcomer makes a clone of a remote's directory and a seat in it.
+func newcomer(t *testing.T, remote string) seat {
 	t.Helper()
 	return newSeat(t, gittest.Clone(t, gittest.URL(remote)))
+}
+
+// clone is a newcomer that has tried the remote: what a clone finds out once is
+// written down for it as another one found it.
+func clone(t *testing.T, remote string) seat {
+	t.Helper()
+	s := newcomer(t, remote)
+	text := foundOut(t, !strings.Contains(gittest.Read(t, remote, "config"), "advertiseAtomic = false"))
+	path := filepath.Join(s.dir, probeFile(gittest.URL(remote)))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// probeFile is where a clone keeps what it has found out about a URL.
+func probeFile(url string) string {
+	key := sha256.Sum256([]byte(url + "\x00"))
+	name := sha256.Sum256([]byte(hex.EncodeToString(key[:])))
+	return ".git/lease/probe/" + hex.EncodeToString(name[:]) + ".json"
+}
+
+var found = struct {
+	sync.Mutex
+	out map[bool]string
+}{out: map[bool]string{}}
+
+// foundOut is what a clone finds out about a remote that is atomic, or not.
+func foundOut(t *testing.T, atomic bool) string {
+	t.Helper()
+	found.Lock()
+	defer found.Unlock()
+	if found.out[atomic] == "" {
+		remote := gittest.Remote(t)
+		gittest.Git(t, remote, "config", "receive.advertiseAtomic", strconv.FormatBool(atomic))
+		s := newcomer(t, remote)
+		s.exits(0, "git-lease", "adopt")
+		found.out[atomic] = gittest.Read(t, s.dir, probeFile(gittest.URL(remote)))
+	}
+	return found.out[atomic]
 }
 
 func (s seat) at(dir string) seat {

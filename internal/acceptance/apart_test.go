@@ -35,7 +35,7 @@ func kinds(t *testing.T, remote string) string {
 func TestLandingWithoutAtomic(t *testing.T) {
 	t.Parallel()
 	remote := notAtomic(t)
-	s := clone(t, remote)
+	s := newcomer(t, remote)
 	s.write(map[string]string{"one": "1\n"})
 	if r := s.landUnit("one"); strings.Count(r.Stderr, "one ref after the other") != 1 {
 		t.Errorf("told: %q", r.Stderr)

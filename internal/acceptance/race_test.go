@@ -75,7 +75,7 @@ func TestEightClonesLandTogether(t *testing.T) {
 	remote := gittest.Remote(t)
 	seats := make([]seat, clones)
 	for i := range seats {
-		seats[i] = clone(t, remote)
+		seats[i] = newcomer(t, remote)
 	}
 	var wg sync.WaitGroup
 	for i, s := range seats {
