@@ -44,21 +44,39 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// stage is what every script begins with, made once. The clones reach the
-// remote by a path of their own, so that the whole can be copied.
+// stage is what every script begins with, made once. The clones name the remote by
+// where it is from there, so that the whole can be copied, and know what is found
+// out about such a remote once.
 func stage(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	origin := filepath.Join(dir, "origin.git")
-	if err := os.Rename(gittest.Remote(t), origin); err != nil {
-		t.Fatal(err)
+	dir, known := t.TempDir(), filepath.Join(clones(t, t.TempDir(), "one"), "one", ".git", "lease")
+	environ, _ := gittest.Env(t)
+	if r := gittest.Run(t, gittest.Command(t, environ, filepath.Join(known, "..", ".."), "git-lease", "adopt")); r.Code != 0 {
+		t.Fatal(r.Stderr)
 	}
 	for _, who := range []string{"ada", "bob"} {
-		clone := filepath.Join(dir, who)
-		gittest.Git(t, dir, "clone", "--quiet", "--template=", gittest.URL(origin), clone)
+		clone := filepath.Join(clones(t, dir, who), who)
 		gittest.Git(t, clone, "config", "user.name", who)
 		gittest.Git(t, clone, "config", "user.email", who+"@example.com")
 		gittest.Git(t, clone, "config", "lease.host", who+"s-laptop")
+		gittest.CopyTree(t, filepath.Join(known, "probe"), filepath.Join(clone, ".git", "lease", "probe"))
+	}
+	return dir
+}
+
+// clones makes a clone in dir, of the remote there, which it makes first if need be.
+func clones(t *testing.T, dir, name string) string {
+	t.Helper()
+	origin := filepath.Join(dir, "origin.git")
+	if _, err := os.Stat(origin); err != nil {
+		if err := os.Rename(gittest.Remote(t), origin); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gittest.Git(t, dir, "clone", "--quiet", "--template=", gittest.URL(origin), name)
+	gittest.Git(t, filepath.Join(dir, name), "remote", "set-url", "origin", "../origin.git")
+	if err := os.MkdirAll(filepath.Join(dir, name, ".git", "lease"), 0o700); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
@@ -66,21 +84,7 @@ func stage(t *testing.T) string {
 func setUp(t *testing.T, env *testscript.Env, stage string) error {
 	vars, _ := gittest.Env(t)
 	env.Vars = append(env.Vars, vars...)
-	if err := os.CopyFS(env.WorkDir, os.DirFS(stage)); err != nil {
-		return err
-	}
-	for _, who := range []string{"ada", "bob"} {
-		path := filepath.Join(env.WorkDir, who, ".git", "config")
-		config, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		moved := strings.ReplaceAll(string(config), gittest.URL(stage), gittest.URL(env.WorkDir))
-		if err := os.WriteFile(path, []byte(moved), 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	return os.CopyFS(env.WorkDir, os.DirFS(stage))
 }
 
 // exits CODE COMMAND... runs a command that must end with exactly that code;
