@@ -52,7 +52,7 @@ func TestDelayedPushOfAKilledClient(t *testing.T) {
 			t.Parallel()
 			rounds := loops(200)
 			if rounds < 200 {
-				rounds /= 2 // each takes seconds
+				rounds /= 4 // each takes seconds
 			}
 			n := (rounds + i) / len(delays)
 			remote := gittest.Remote(t)

@@ -279,11 +279,11 @@ func killEverywhere(t *testing.T, sc scenario) {
 	from := seed(t)
 	template := sc.begin(t)
 	killer := gittest.KillGit(t)
-	// Of each stride points one is tried, chosen by the seed: a twentieth in the
+	// Of each stride points one is tried, chosen by the seed: a thirtieth in the
 	// ordinary tests, since a point costs several seconds.
 	stride := max(1, 100/loops(100))
 	if stride > 1 {
-		stride *= 2
+		stride *= 3
 	}
 	pick := rand.New(rand.NewPCG(from, uint64(len(sc.name))))
 	chosen, tried, readers, locks, again, calls := -1, 0, 0, 0, 0, 0

@@ -133,7 +133,7 @@ func eachPoint(t *testing.T, point func(*testing.T, *stage, scenario, int) (gitt
 	for i, sc := range traced() {
 		template := sc.begin(t)
 		killer := gittest.KillGit(t)
-		stride := min(5, max(1, 100/loops(100))) // there are few
+		stride := min(10, max(1, 100/loops(100))) // there are few
 		pick := rand.New(rand.NewPCG(from, uint64(i)))
 		hits := map[string]int{}
 		for n, done := 1, false; !done; n += stride {
