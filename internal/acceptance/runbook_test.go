@@ -97,7 +97,7 @@ func TestRunbook(t *testing.T) {
 		}
 		t.Run("died-on-its-way", func(t *testing.T) {
 			t.Parallel()
-			c := newRunbookCase(t, b, notAtomic(t))
+			c := newRunbookCase(t, b, true)
 			g := holdUp(t, c.remote)
 			c.s.losesItsPush(g, breaker(t, c.remote)).exits(6, "git-land", "--force-unverified", "--reason", "test", "-m", "mine", "--", "mine.txt")
 			if r := b.run(c.s, "died-on-its-way"); strings.Contains(r.Stdout, "unfinished") {
