@@ -65,6 +65,10 @@ func follow(prev *event.Event, act event.Event) (event.Event, error) {
 		next.State = prev.State
 		return adopt(next, act.Seq)
 	}
+	if act.Kind == event.Override { // it passes by the lease, wherever that stands
+		next.State = prev.State
+		return next, nil
+	}
 	act.Seq = next.Seq
 	hold, err := transition(prev.State, act)
 	switch {

@@ -177,6 +177,12 @@ func (w *writer) freeze() event.Event {
 	return w.act(event.Freeze, b)
 }
 
+func (w *writer) overrides(n int) event.Event {
+	b := w.by(n)
+	b.Reason, b.Updates = "the lease is in the way", []event.Update{{Ref: mainRef, Old: oid("a"), New: oid("b")}}
+	return w.act(event.Override, b)
+}
+
 func (w *writer) breaks(n, target int, take bool) event.Event {
 	return w.takesOff(event.Break, n, target, take)
 }

@@ -32,7 +32,7 @@ type move struct {
 
 func decode(b []byte) move {
 	return move{
-		kind: b[0] % 14, op: 1 + int(b[1]%4), target: 1 + int(b[1]/4%4),
+		kind: b[0] % 15, op: 1 + int(b[1]%4), target: 1 + int(b[1]/4%4),
 		branch: []object.Ref{mainRef, relRef}[b[2]&1],
 		reveal: b[2]&2 != 0, take: b[2]&4 != 0, fenceFor: uint64(b[2] >> 3),
 	}
@@ -86,6 +86,7 @@ func (s *model) allows(m move) bool {
 			return false
 		}
 		s.intent = true
+	case 14: // override, which changes nothing
 	case 7, 12: // land, land what was announced
 		announced := m.kind == 12 && s.intent
 		if !s.adopted[m.branch] || s.frozen || s.holder != 0 && s.holder != m.op || s.intent && !announced {
@@ -132,6 +133,8 @@ func (w *writer) play(m move) event.Event {
 		return w.takesOff(event.Recover, m.op, m.target, m.take)
 	case 13:
 		return w.repair(m.op)
+	case 14:
+		return w.overrides(m.op)
 	}
 	var a event.Event
 	if m.reveal {

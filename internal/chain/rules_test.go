@@ -47,6 +47,7 @@ func intentRules() []later {
 		{"abort", announce, func(w *writer) event.Event { return w.act(event.Abort, w.by(1, 1)) }, "-", false},
 		{"void", announce, func(w *writer) event.Event { return w.act(event.Void, w.by(1)) }, "1", false},
 		{"repair", announce, func(w *writer) event.Event { return w.repair(1) }, "1", true},
+		{"override", announce, func(w *writer) event.Event { return w.overrides(2) }, "1", true},
 		{"recover", announce, func(w *writer) event.Event { return w.takesOff(event.Recover, 2, 1, false) }, "was announced", true},
 		{"break", announce, func(w *writer) event.Event { return w.breaks(2, 1, false) }, "-", false},
 		{"break and take", announce, func(w *writer) event.Event { return w.breaks(2, 1, true) }, "2", false},
@@ -67,6 +68,7 @@ func frozenRules() []later {
 		{"land", freeze, func(w *writer) event.Event { return w.land(2, mainRef) }, "it is frozen", false},
 		{"void", freeze, func(w *writer) event.Event { return w.act(event.Void, w.by(2)) }, "it is frozen", false},
 		{"repair", freeze, func(w *writer) event.Event { return w.repair(2) }, "it is frozen", false},
+		{"override", freeze, func(w *writer) event.Event { return w.overrides(2) }, "frozen", false},
 		{"adopt", freeze, func(w *writer) event.Event { return w.act(event.Adopt, adopt(relRef)) }, "frozen", false},
 		{"adopt over", freeze, func(w *writer) event.Event { return w.act(event.Adopt, over(oid("e"))) }, "frozen", false},
 	}
@@ -198,6 +200,7 @@ func breakRules() []rule {
 		{"recover and take", func(w *writer) event.Event { return w.takesOff(event.Recover, 2, 1, true) },
 			"nobody holds", "2", "only an adopt"},
 		{"repair", func(w *writer) event.Event { return w.repair(2) }, "-", "does not hold", "only an adopt"},
+		{"override", func(w *writer) event.Event { return w.overrides(2) }, "-", "1", "only an adopt"},
 		{"repair by the holder", func(w *writer) event.Event { return w.repair(1) }, "-", "1", "only an adopt"},
 		{"break another operation", func(w *writer) event.Event { return w.breaks(2, 3, false) },
 			"nobody holds", "is not its holder", "only an adopt"},

@@ -131,6 +131,9 @@ func (h Hold) validate(seq uint64) error {
 		validText("host", h.Host), validText("purpose", h.Purpose))
 }
 
+// maxUpdates bounds the bytes of Override-Updates.
+const maxUpdates = MaxRecord
+
 // fields is a set of the fields of By. Host is in none: every kind may have it.
 type fields uint
 
@@ -143,11 +146,12 @@ const (
 	landing
 	record
 	finding
+	updates
 )
 
 func (f fields) String() string {
 	var names []string
-	for i, name := range []string{"operation", "target", "reason", "secret", "adoption", "landing", "record", "finding"} {
+	for i, name := range []string{"operation", "target", "reason", "secret", "adoption", "landing", "record", "finding", "updates"} {
 		if f&(1<<i) != 0 {
 			names = append(names, name)
 		}
@@ -178,6 +182,8 @@ func rules(k Kind) (must, may fields, err error) {
 		return operation | reason, 0, nil
 	case Thaw:
 		return operation, reason, nil
+	case Override:
+		return operation | reason | updates, 0, nil
 	}
 	return 0, 0, fmt.Errorf("kind %q is not known", clip(string(k)))
 }
@@ -197,6 +203,7 @@ func (b *By) fields() fields {
 	set(landing, b.Land != nil)
 	set(record, b.Record != "")
 	set(finding, b.Finding != nil)
+	set(updates, b.Updates != nil)
 	return f
 }
 
@@ -233,6 +240,24 @@ func (b *By) validate(k Kind) error {
 	}
 	if b.Land != nil {
 		return b.Land.validate()
+	}
+	return validUpdates(b.Updates)
+}
+
+func validUpdates(updates []Update) error {
+	for i, u := range updates {
+		if err := validRef("ref", u.Ref); err != nil {
+			return err
+		}
+		if u.Old == u.New {
+			return fmt.Errorf("the update of %q changes nothing", u.Ref)
+		}
+		if slices.ContainsFunc(updates[:i], func(o Update) bool { return o.Ref == u.Ref }) {
+			return fmt.Errorf("%q is updated twice", u.Ref)
+		}
+	}
+	if size := len(appendText(nil, &updates)); size > maxUpdates {
+		return fmt.Errorf("the updates take more than %d bytes", maxUpdates)
 	}
 	return nil
 }
@@ -298,6 +323,11 @@ func (e *Event) oids(yield func(object.OID) bool) {
 	}
 	for _, oid := range more {
 		if oid != "" && !yield(oid) {
+			return
+		}
+	}
+	for _, u := range e.By.Updates {
+		if u.Old != "" && !yield(u.Old) || u.New != "" && !yield(u.New) {
 			return
 		}
 	}

@@ -2,8 +2,10 @@ package event
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -285,6 +287,7 @@ func (w *wire) trailers() []trailer {
 		{"Intent-Record", &w.By.Record},
 		{"Repair-Finding", &w.find.Code},
 		{"Repair-Object", &w.find.Object},
+		{"Override-Updates", &w.By.Updates},
 	}
 }
 
@@ -307,6 +310,15 @@ func appendText(b []byte, value any) []byte {
 				b = append(b, ' ') // a ref name has none in it
 			}
 			b = append(b, ref...)
+		}
+	case *[]Update:
+		for i, u := range *v {
+			if i > 0 {
+				b = append(b, ' ')
+			}
+			b = append(append(b, u.Ref...), ' ')
+			b = append(append(b, cmp.Or(string(u.Old), none)...), ' ')
+			b = append(b, cmp.Or(string(u.New), none)...)
 		}
 	case *ulid.ULID:
 		if !v.IsZero() {
@@ -343,6 +355,8 @@ func read(value any, s string) (err error) {
 		for name := range strings.SplitSeq(s, " ") {
 			*v = append(*v, object.Ref(name))
 		}
+	case *[]Update:
+		*v, err = readUpdates(s)
 	case *ulid.ULID:
 		*v, err = ulid.ParseStrict(s)
 	case *uint64:
@@ -353,6 +367,29 @@ func read(value any, s string) (err error) {
 		err = fmt.Errorf("no codec for %T", value)
 	}
 	return err
+}
+
+// none stands for no object in a list of updates.
+const none = "-"
+
+// readUpdates reads triples of ref, old and new object.
+func readUpdates(s string) (updates []Update, err error) {
+	words := strings.Split(s, " ")
+	if len(words)%3 != 0 {
+		return nil, errors.New("not triples of a ref and two objects")
+	}
+	for triple := range slices.Chunk(words, 3) {
+		u := Update{Ref: object.Ref(triple[0])}
+		for i, oid := range []*object.OID{&u.Old, &u.New} {
+			if word := triple[i+1]; word != none {
+				if *oid, err = object.ParseOID(word); err != nil {
+					return nil, err
+				}
+			}
+		}
+		updates = append(updates, u)
+	}
+	return updates, nil
 }
 
 // Subject is the first line of e's message: the event in a few words, made
@@ -366,6 +403,11 @@ func (e Event) Subject() string {
 		what += " " + e.By.Adopt.Branch.Branch()
 	case e.Kind == Repair:
 		what += " " + e.By.Finding.Code + " " + e.By.Finding.Object.Short()
+	case e.Kind == Override:
+		what += " " + e.By.Updates[0].Ref.Branch()
+		if more := len(e.By.Updates) - 1; more > 0 {
+			what += fmt.Sprintf(" and %d more", more)
+		}
 	case e.By.Land != nil:
 		land := e.By.Land
 		what += " " + land.Commit.Short() + " on " + land.Branch.Branch()

@@ -119,6 +119,12 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 			"parent " + strings.Repeat("3", 40) + "\nauthor", "2 parents"},
 		{"second parent of another object", "adopt-over", "parent " + strings.Repeat("e", 40),
 			"parent " + strings.Repeat("3", 40), "2 parents"},
+		{"half an update", "override", "Override-Updates: refs/heads/main ", "Override-Updates: ", "triples"},
+		{"update of nothing", "override", "refs/heads/main " + strings.Repeat("a", 40), "refs/heads/main " + strings.Repeat("b", 40), "changes nothing"},
+		{"update twice", "override-held", "refs/heads/old", "refs/heads/main", "twice"},
+		{"update of no ref", "override", "Override-Updates: refs/heads/main", "Override-Updates: refs/heads/ma..in", "ref"},
+		{"update from zero", "override", "main " + strings.Repeat("a", 40), "main " + strings.Repeat("0", 40), "no object"},
+		{"update to another format", "override", strings.Repeat("b", 40), strings.Repeat("b", 64), "not of format"},
 		{"too long", "acquire", "Lease-Purpose: ", "Lease-Purpose: " + strings.Repeat("x", 32<<10), "longer than"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -269,8 +275,9 @@ func TestFieldsOfKinds(t *testing.T) {
 		Operation: id(90), Target: id(91), Reason: "why", Secret: strings.Repeat("a", 64),
 		Adopt: find(t, object.SHA1, "adopt-first").By.Adopt, Land: find(t, object.SHA1, "land").By.Land,
 		Record: "{}", Finding: find(t, object.SHA1, "repair").By.Finding,
+		Updates: find(t, object.SHA1, "override").By.Updates,
 	}
-	fields := []string{"Operation", "Target", "Reason", "Secret", "Adopt", "Land", "Record", "Finding"}
+	fields := []string{"Operation", "Target", "Reason", "Secret", "Adopt", "Land", "Record", "Finding", "Updates"}
 	optional := map[string]string{"adopt-first": "Adopt", "release": "Reason", "abort": "Reason", "void": "Reason",
 		"repair": "Land", "repair-lands": "Land", "thaw": "Reason",
 		"land": "Secret", "land-held": "Secret", "land-unborn": "Secret", "land-forced": "Secret", "land-releases": "Secret"}
@@ -306,6 +313,8 @@ func TestSubject(t *testing.T) {
 		"intent":        "lease release/1.x: intent bbbbbbbbbbbb on main by Ada Lovelace on lab-1…",
 		"repair-lands":  "lease release/1.x: repair commit-without-record bbbbbbbbbbbb by Ada Lov…",
 		"freeze":        "lease release/1.x: freeze by Ada Lovelace on lab-1 — the repository mov…",
+		"override":      "lease release/1.x: override main by Ada Lovelace on lab-1 — somebody pu…",
+		"override-held": "lease release/1.x: override main and 2 more by Ada Lovelace — somebody…",
 		"break-takes":   "lease release/1.x: break and take by Ada Lovelace — on holiday",
 	} {
 		if got := find(t, object.SHA1, name).Subject(); got != want {

@@ -34,18 +34,19 @@ type Kind string
 
 // The kinds of event.
 const (
-	Adopt   Kind = "adopt"   // put a branch under the lease; the first one begins the chain
-	Acquire Kind = "acquire" // take the free lease
-	Release Kind = "release" // give it back
-	Land    Kind = "land"    // move a branch; under a free lease, or one's own
-	Void    Kind = "void"    // advance the chain past a push that may still arrive
-	Abort   Kind = "abort"   // give up an operation, and the lease with it
-	Break   Kind = "break"   // take the lease off its holder, maybe for oneself
-	Recover Kind = "recover" // the same, after proof that the holder is gone
-	Intent  Kind = "intent"  // announce a landing whose refs cannot move together
-	Repair  Kind = "repair"  // settle a disagreement that reconcile found
-	Freeze  Kind = "freeze"  // keep everybody from taking the lease and from landing
-	Thaw    Kind = "thaw"    // end that
+	Adopt    Kind = "adopt"    // put a branch under the lease; the first one begins the chain
+	Acquire  Kind = "acquire"  // take the free lease
+	Release  Kind = "release"  // give it back
+	Land     Kind = "land"     // move a branch; under a free lease, or one's own
+	Void     Kind = "void"     // advance the chain past a push that may still arrive
+	Abort    Kind = "abort"    // give up an operation, and the lease with it
+	Break    Kind = "break"    // take the lease off its holder, maybe for oneself
+	Recover  Kind = "recover"  // the same, after proof that the holder is gone
+	Intent   Kind = "intent"   // announce a landing whose refs cannot move together
+	Repair   Kind = "repair"   // settle a disagreement that reconcile found
+	Freeze   Kind = "freeze"   // keep everybody from taking the lease and from landing
+	Thaw     Kind = "thaw"     // end that
+	Override Kind = "override" // move refs past the lease, on the record
 )
 
 // A Phase is where a lease stands after an event.
@@ -136,6 +137,7 @@ type By struct {
 	Land      *Landing  // land, intent; repair, where it stands for a landing
 	Record    string    // intent: the line of the landing's record, as in package note
 	Finding   *Finding  // repair
+	Updates   []Update  // override
 }
 
 // An Adoption puts a branch under the lease.
@@ -155,6 +157,13 @@ type Landing struct {
 	Tree       object.OID // that commit's
 	Unverified string     // the missing checks, separated by spaces, or "any"; empty when verified
 	Reason     string     // of the override; set if and only if Unverified is
+}
+
+// An Update is one move of a ref past the lease.
+type Update struct {
+	Ref object.Ref
+	Old object.OID // empty where there was none
+	New object.OID // empty where it is deleted
 }
 
 // A Finding is a disagreement between branch, records and chain.

@@ -92,6 +92,11 @@ func samples(f object.Format) []sample {
 	unborn := event.Adoption{Branch: "refs/heads/release/1.x"}
 	over := event.Adoption{Branch: "refs/heads/main", Tip: oid(f, "d"), Over: oid(f, "e")}
 	why := "somebody pushed by hand"
+	updates := []event.Update{
+		{Ref: "refs/heads/main", Old: oid(f, "a"), New: oid(f, "b")},
+		{Ref: "refs/tags/v1", New: oid(f, "b")},
+		{Ref: "refs/heads/old", Old: oid(f, "a")},
+	}
 	overBy := event.By{Host: "lab-1", Reason: why, Adopt: &over}
 	two := later(9, event.Adopt, held, overBy)
 	two.Parents = append(two.Parents, over.Over)
@@ -128,6 +133,8 @@ func samples(f object.Format) []sample {
 		{"freeze", later(6, event.Freeze, event.State{Phase: event.Frozen, Branches: branches},
 			with(func(b *event.By) { b.Reason = "the repository moves" }))},
 		{"thaw", later(6, event.Thaw, free, with(func(b *event.By) { b.Reason = "it has moved" }))},
+		{"override", later(6, event.Override, free, with(func(b *event.By) { b.Reason, b.Updates = why, updates[:1] }))},
+		{"override-held", later(6, event.Override, held, event.By{Operation: id(41), Reason: why, Updates: updates})},
 		{"break-takes", later(7, event.Break, event.State{Phase: event.Held, Branches: branches, Hold: &taken},
 			event.By{Operation: id(41), Target: id(40), Reason: "on holiday"})},
 	}
