@@ -17,14 +17,14 @@ const module = "gitland"
 // import those of lower layers, and none beside it: what two of them share
 // belongs below both.
 var layers = [][]string{
-	{"internal/object", "internal/fault"},
+	{"internal/object", "internal/fault", "hooks"},
 	{"internal/event"},
 	{"internal/chain", "internal/note"},
 	{"internal/git", "internal/session", "internal/child"},
 	{"internal/ledger"},
 	{"internal/verify"},
 	{"internal/lease"},
-	{"internal/land", "internal/reconcile"},
+	{"internal/land", "internal/reconcile", "internal/hook"},
 	{"internal/cli"},
 	{"cmd/git-land", "cmd/git-lease"},
 }

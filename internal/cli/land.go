@@ -20,7 +20,7 @@ func landTool() *tool {
 	return &tool{
 		name:     "git land",
 		operand:  "paths go behind --: git land -m NOTE -- WORD   (and a target is named with --onto WORD)",
-		commands: []*command{verifyCommand(), statusCommand(), landLogCommand(), reconcileCommand(), resumeCommand(), abortCommand()},
+		commands: []*command{verifyCommand(), statusCommand(), landLogCommand(), reconcileCommand(), resumeCommand(), abortCommand(), overrideCommand()},
 		root: &command{
 			synopsis: "[-m NOTE]... [-x COMMAND] [OPTION...] [-- PATH...]",
 			about: `

@@ -161,9 +161,9 @@ type Landing struct {
 
 // An Update is one move of a ref past the lease.
 type Update struct {
-	Ref object.Ref
-	Old object.OID // empty where there was none
-	New object.OID // empty where it is deleted
+	Ref object.Ref `json:"ref"`
+	Old object.OID `json:"old,omitempty"` // empty where there was none
+	New object.OID `json:"new,omitempty"` // empty where it is deleted
 }
 
 // A Finding is a disagreement between branch, records and chain.

@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -109,4 +110,18 @@ func (c Config) Remotes() []string {
 func (r *Repo) SetConfig(ctx context.Context, key, value string) error {
 	_, err := r.run(ctx, command{args: []string{"config", "--local", "--add", key, value}})
 	return err
+}
+
+// HooksDir is the directory where git looks for hooks in this worktree, by
+// core.hooksPath or its own default. It need not exist.
+func (r *Repo) HooksDir(ctx context.Context) (string, error) {
+	out, err := r.run(ctx, command{reading: true, args: []string{"rev-parse", "--git-path", "hooks"}})
+	if err != nil {
+		return "", err
+	}
+	dir := strings.TrimSuffix(out, "\n")
+	if filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	return filepath.Abs(filepath.Join(r.Dir, dir))
 }

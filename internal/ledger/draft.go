@@ -28,6 +28,7 @@ type Draft struct {
 	actor   string
 	when    time.Time
 	objects []object.Object
+	further []git.Move
 }
 
 // NewID makes the id of an event, an operation or a landing: unique by its
@@ -154,6 +155,10 @@ func (d *Draft) unclaimed(ctx context.Context, branch object.Ref) error {
 	}
 	return nil
 }
+
+// With has further refs move in the transaction that publishes the draft, all or
+// none; for an authority that can do that (Ledger.Atomic).
+func (d *Draft) With(moves ...git.Move) { d.further = append(d.further, moves...) }
 
 // Move is the update of the chain's ref that publishes the draft.
 func (d *Draft) Move() git.Move {

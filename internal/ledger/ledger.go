@@ -201,66 +201,6 @@ func (l *Ledger) Flush(ctx context.Context, message string, further ...git.Move)
 	return err
 }
 
-// spaces are the refs of the authority that are ours.
-type spaces struct {
-	leases        string     // + encoded lease name
-	records       string     // + encoded lease name
-	verifications object.Ref // one for all
-	probes        []string   // one ref below each is written once to try the remote
-}
-
-// configuredSpaces reads lease.namespace and lease.notesNamespace: some hosts
-// take only heads and tags, and there the chain lives below refs/heads/_lease.
-func configuredSpaces(c git.Config) (spaces, error) {
-	read := func(key, fallback string) (string, error) {
-		v := c.Get(key)
-		if v == "" {
-			v = fallback
-		}
-		ref, err := object.ParseRef(strings.TrimSuffix(v, "/"))
-		if err != nil || strings.Count(string(ref), "/") < 1 {
-			return "", fault.New(fault.Usage, "config %s: %q is not a ref namespace such as %s", key, v, fallback)
-		}
-		return string(ref) + "/", nil
-	}
-	leases, err := read("lease.namespace", "refs/lease")
-	if err != nil {
-		return spaces{}, err
-	}
-	notes, err := read("lease.notesNamespace", "refs/notes")
-	if err != nil {
-		return spaces{}, err
-	}
-	return spaces{
-		leases:        leases,
-		records:       notes + "landing/",
-		verifications: object.Ref(notes + "verification"),
-		probes:        []string{leases, notes + "landing/", notes},
-	}, nil
-}
-
-// LeaseRef is the ref of the chain of a lease at the authority.
-func (l *Ledger) LeaseRef(name string) (object.Ref, error) {
-	encoded, err := event.EncodeName(name)
-	if err != nil {
-		return "", fault.New(fault.Usage, "%w", err).WithHint(
-			"a name is one line without a space at either end, of 200 bytes at most; what is not of a-z 0-9 . _ - counts for three")
-	}
-	return object.ParseRef(l.spaces.leases + encoded)
-}
-
-// RecordsRef is the notes ref of the landing records of a lease at the authority.
-func (l *Ledger) RecordsRef(name string) (object.Ref, error) {
-	encoded, err := event.EncodeName(name)
-	if err != nil {
-		return "", fault.New(fault.Usage, "lease name %q: %w", name, err)
-	}
-	return object.ParseRef(l.spaces.records + encoded)
-}
-
-// VerificationsRef is the notes ref of all verifications at the authority.
-func (l *Ledger) VerificationsRef() object.Ref { return l.spaces.verifications }
-
 // ShowRecords has "git log" show the landing records of this authority, by
 // adding their refs to notes.displayRef, once.
 func (l *Ledger) ShowRecords(ctx context.Context) error {

@@ -183,7 +183,7 @@ func (l *Ledger) probeKey() string { return l.urlKey()[:32] + "-" }
 func (l *Ledger) probeRefs(id ulid.ULID) ([]object.Ref, error) {
 	var refs []object.Ref
 	for _, space := range append(slices.Clone(l.spaces.probes), l.spaces.leases) {
-		ref, err := object.ParseRef(fmt.Sprintf("%s%%probe-%s-%d", space, strings.ToLower(id.String()), len(refs)))
+		ref, err := probeRef(space, id.String(), len(refs))
 		if err != nil {
 			return nil, err
 		}

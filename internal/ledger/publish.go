@@ -234,8 +234,8 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Append publishes events that move nothing but the chain. compose adds them
-// to a draft on what was just fetched; it is called again after each lost race,
+// Append publishes events that move nothing but the chain, and what goes with it
+// (Draft.With). compose adds them to a draft on what was just fetched; it is called again after each lost race,
 // and may refuse. Append returns the last event that it published. An event
 // that could not be seen to arrive is an UnsettledError: of class Unreachable, if
 // the authority did not tell, or what kept it from being read.
@@ -274,7 +274,8 @@ func (l *Ledger) publishDraft(ctx context.Context, d *Draft, w Want) (*event.Eve
 		return nil, View{}, err
 	}
 	w.Name, w.Branch = d.view.Name, d.view.Branch
-	p := Publication{Moves: []git.Move{d.Move()}, Message: "lease: " + string(d.Tip().Kind)}
+	p := Publication{Moves: append([]git.Move{d.Move()}, d.further...), Hooks: d.further != nil, Message: "lease: " + string(d.Tip().Kind),
+		Environ: []string{"GIT_LEASE_OPERATION=" + d.Tip().By.Operation.String()}}
 	var out Outcome
 	answered := true // with no, each time
 	for repeat := range maxRepeats {

@@ -80,6 +80,10 @@ func isAmbiguous(err error) bool {
 	return errors.As(err, &malformed) || errors.As(err, &broken)
 }
 
+// IsUnsound reports whether err says that an object is no event of the chain that
+// it stands on, or of a newer format.
+func IsUnsound(err error) bool { return isAmbiguous(err) || IsNewer(err) }
+
 // Event reads one event of the lease called name. Apart from reading errors it
 // returns a *event.MalformedError or a *event.NewerError.
 func (l *Ledger) Event(ctx context.Context, oid object.OID, name string) (event.Event, error) {
@@ -107,6 +111,22 @@ func (l *Ledger) follows(ctx context.Context, e event.Event, trusted object.OID)
 		return &brokenError{err}
 	}
 	return nil
+}
+
+// Sound gives run, the events that follow prev, newest first, in the order in which
+// they happened. The error says which of them does not follow. prev is nil where
+// run has the whole chain.
+func (l *Ledger) Sound(prev *event.Event, run []event.Event) ([]event.Event, error) {
+	run = slices.Clone(run)
+	slices.Reverse(run)
+	all := run
+	if prev != nil {
+		all = append([]event.Event{*prev}, run...)
+	}
+	if _, err := chain.Fold(all); err != nil {
+		return nil, &brokenError{err}
+	}
+	return run, nil
 }
 
 // Since lists the events from the one named from, which comes first, up to e,

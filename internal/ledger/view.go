@@ -225,20 +225,20 @@ func (l *Ledger) hasBranches(list git.Listing) bool {
 	return false
 }
 
+// Refs are all refs that the authority shows.
+func (l *Ledger) Refs(ctx context.Context) (map[object.Ref]object.OID, error) {
+	if l.IsLocal() {
+		return l.Repo.Refs(ctx)
+	}
+	list, err := l.list(ctx)
+	return list.Refs, err
+}
+
 // all lists the refs of the authority below one of the prefixes, in order.
 func (l *Ledger) all(ctx context.Context, prefixes ...string) ([]object.Ref, error) {
-	var refs map[object.Ref]object.OID
-	if l.IsLocal() {
-		var err error
-		if refs, err = l.Repo.Refs(ctx); err != nil {
-			return nil, err
-		}
-	} else {
-		list, err := l.list(ctx)
-		if err != nil {
-			return nil, err
-		}
-		refs = list.Refs
+	refs, err := l.Refs(ctx)
+	if err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(refs)), func(ref object.Ref) bool {
 		return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(string(ref), p) })

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v2"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/lease"
+)
+
+func overrideCommand() *command {
+	return &command{
+		name:     "override",
+		synopsis: "--reason TEXT [--json] [OPTION...] REFSPEC...",
+		summary:  "push refs past the lease, on the record",
+		about: `
+Pushes REFSPEC..., as git push has them (HEAD:main, main, or :old to delete), past
+lease and verification, whoever holds the lease and whatever keeps the branch. In
+the same transaction it writes down who did so, why, and which refs moved from
+where to where. It rewrites history if that is what the refspec says.`,
+		examples: `
+git land override --reason "the release broke, reverting by hand" HEAD:main
+git land override --reason "made by mistake" :wrong-branch`,
+		exits: []int{8, 9},
+		flags: []cli.Flag{text("reason", "`TEXT` for the record"), ontoFlag(), remoteFlag(), jsonFlag()},
+		run:   override,
+	}
+}
+
+type overrideJSON struct {
+	Lease     string         `json:"lease"`
+	Remote    string         `json:"remote"`
+	Operation string         `json:"operation"`
+	Fence     uint64         `json:"fence"`
+	Event     string         `json:"event"`
+	Reason    string         `json:"reason"`
+	Updates   []event.Update `json:"updates"`
+}
+
+func override(ctx context.Context, c *call) error {
+	specs := append(c.in.operands[:len(c.in.operands):len(c.in.operands)], c.in.rest...)
+	if len(specs) == 0 {
+		return fault.New(fault.Usage, "nothing to push is named").WithHint("git land override --reason TEXT HEAD:main")
+	}
+	if _, explained := c.in.last("reason"); !explained {
+		return fault.New(fault.Usage, "an override is on the record, and needs a reason").WithHint("add --reason 'why it cannot go by git land'")
+	}
+	l, err := c.open(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, l)
+	o := lease.Overriding{Reason: c.opts.String("reason")}
+	if o.Want, err = c.want(l, ""); err != nil {
+		return err
+	}
+	for _, spec := range specs {
+		u, err := lease.Refspec(spec).Update(ctx, l.Repo)
+		if err != nil {
+			return err
+		}
+		o.Updates = append(o.Updates, u)
+	}
+	e, err := lease.Override(ctx, l, o)
+	if err != nil {
+		return err
+	}
+	for _, u := range e.By.Updates {
+		c.err.printf("%s %s: %s to %s\n", paint(yellow, "moved"), u.Ref.Branch(), orNone(u.Old.Short()), orNone(u.New.Short()))
+	}
+	if c.opts.Bool("json") {
+		return c.out.json(overrideJSON{e.Name, l.Remote, e.By.Operation.String(), e.Seq, string(e.OID), e.By.Reason, e.By.Updates})
+	}
+	c.out.printf("%s the lease %s at %s: operation %s\n", paint(yellow, "past"), e.Name, l.Remote, e.By.Operation)
+	return nil
+}
