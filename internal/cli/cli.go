@@ -13,6 +13,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +51,11 @@ func (e Env) Get(name string) string {
 		}
 	}
 	return value
+}
+
+// Has reports whether an environment variable is set, be it to nothing.
+func (e Env) Has(name string) bool {
+	return slices.ContainsFunc(e.Environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 }
 
 // GitLand runs "git land" with the arguments that follow its name, and returns

@@ -12,6 +12,7 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/hook"
 	"gitland/internal/ledger"
+	"gitland/internal/object"
 )
 
 func hookCommand() *command {
@@ -20,12 +21,14 @@ func hookCommand() *command {
 		synopsis: "install [--server] [--json]\nuninstall [--server] [--json]",
 		summary:  "install hooks that keep branches under their lease",
 		about: `
-Installs git's hooks that keep branches under their lease, beside those that are
-there already, which go on running. With --server, in the repository that others
-push to: there a branch moves only together with the event that names the move,
-whoever pushes, and with what. Installing twice changes nothing; uninstall puts
-back what was there.`,
+Installs git's pre-push hook, by which a push from this clone to a protected
+branch (lease.protect, else the target) is refused unless its session holds the
+lease. With --server, in the repository that others push to, the hooks by which a
+branch moves only together with the event that names the move, whoever pushes,
+and with what. A hook that is there already goes on running, after ours.
+Installing twice changes nothing; uninstall puts back what was there.`,
 		examples: `
+git lease hook install
 git lease hook install --server
 git lease hook uninstall --server`,
 		exits: []int{3, 5, 9},
@@ -38,6 +41,7 @@ func hookAction(ctx context.Context, c *call) error {
 	actions := map[string]func(context.Context, *call) error{
 		"install": hookInstall, "uninstall": hookUninstall,
 		// What the installed hooks call.
+		hook.PrePush:              guard,
 		hook.PreReceive:           func(ctx context.Context, c *call) error { return fence(ctx, c, hook.Received) },
 		hook.ReferenceTransaction: func(ctx context.Context, c *call) error { return fence(ctx, c, hook.Prepared) },
 	}
@@ -60,7 +64,7 @@ func hookInstall(ctx context.Context, c *call) error {
 		return err
 	}
 	defer repo.Close()
-	if repo.Top != "" {
+	if c.opts.Bool("server") && repo.Top != "" {
 		return fault.New(fault.Usage, "%s has a work tree: the server's hooks are for the bare repository that others push to", repo.Top).
 			WithHint("git -C /path/of/the/bare/repository.git lease hook install --server")
 	}
@@ -87,10 +91,10 @@ func hookUninstall(ctx context.Context, c *call) error {
 }
 
 func (c *call) hookNames() ([]string, error) {
-	if !c.opts.Bool("server") {
-		return nil, fault.New(fault.Usage, "only the server's hooks are built so far").WithHint("git lease hook install --server   (in the bare repository)")
+	if c.opts.Bool("server") {
+		return hook.Server, nil
 	}
-	return hook.Server, nil
+	return hook.Client, nil
 }
 
 func (c *call) hooksChanged(changes []hook.Change, err error) error {
@@ -117,6 +121,31 @@ func ownPath() (string, error) {
 		return "", err
 	}
 	return filepath.Join(filepath.Dir(self), "git-lease"), nil
+}
+
+// guard answers git's question whether this push may be made.
+func guard(ctx context.Context, c *call) error {
+	p := hook.Push{Event: object.OID(c.env.Get("GIT_LEASE_EVENT")), Override: c.env.Get("GIT_LEASE_OVERRIDE"), Overriding: c.env.Has("GIT_LEASE_OVERRIDE")}
+	if len(c.in.rest) != 2 {
+		return fault.New(fault.Usage, "git calls its pre-push hook with a remote and a URL, and here it got %q", c.in.rest)
+	}
+	p.Remote, p.URL = c.in.rest[0], c.in.rest[1]
+	var err error
+	if p.Updates, err = hook.ReadPush(c.env.Stdin); err != nil || len(p.Updates) == 0 {
+		return err
+	}
+	l, err := c.open(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer closing(ctx, l)
+	if p.Want, err = c.want(l, ""); err != nil {
+		return err
+	}
+	if p.Session, err = l.Dir.FromEnv(c.env.Get); err != nil {
+		return err
+	}
+	return hook.Guard(ctx, l, p)
 }
 
 // fence answers git's question whether refs of this repository, to which others

@@ -154,8 +154,14 @@ func (r *Repo) Reread() { r.opened = nil }
 
 // HeadBranch is the branch that HEAD is on now, and "" when HEAD is detached.
 func (r *Repo) HeadBranch(ctx context.Context) (object.Ref, error) {
-	out, err := r.run(ctx, command{reading: true, args: []string{"symbolic-ref", "--quiet", "HEAD"}})
-	if ExitCode(err) == 1 { // git-symbolic-ref(1): with --quiet, 1 means detached
+	return r.SymbolicRef(ctx, Head)
+}
+
+// SymbolicRef is what a ref points to by name, and "" where it does not, or is not
+// there.
+func (r *Repo) SymbolicRef(ctx context.Context, name object.Ref) (object.Ref, error) {
+	out, err := r.run(ctx, command{reading: true, args: []string{"symbolic-ref", "--quiet", string(name)}})
+	if ExitCode(err) == 1 { // git-symbolic-ref(1): with --quiet, 1 means that it is none
 		return "", nil
 	}
 	if err != nil {

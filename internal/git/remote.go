@@ -214,12 +214,19 @@ func (r *Repo) Push(ctx context.Context, p Push) (PushResult, error) {
 // byHelper reports whether git leaves the talking to a helper, as it does for
 // HTTP, or whether that is not known.
 func (r *Repo) byHelper(ctx context.Context, remote Remote) bool {
-	url, err := r.run(ctx, command{reading: true, args: []string{"ls-remote", "--get-url", "--end-of-options", remote.fetchFrom}})
+	url, err := r.URL(ctx, remote)
 	if err != nil || strings.Contains(url, "::") || r.Config.Get("remote."+remote.Name+".vcs") != "" {
 		return true
 	}
 	scheme, _, found := strings.Cut(url, "://")
 	return found && !slices.Contains([]string{"file", "git", "ssh", "git+ssh", "ssh+git"}, scheme)
+}
+
+// URL is where git goes for a remote, its url.<base>.insteadOf applied. It asks
+// nobody.
+func (r *Repo) URL(ctx context.Context, remote Remote) (string, error) {
+	out, err := r.run(ctx, command{reading: true, args: []string{"ls-remote", "--get-url", "--end-of-options", remote.fetchFrom}})
+	return strings.TrimSuffix(out, "\n"), err
 }
 
 // parsePorcelain reads the lines "<flag>\t<from>:<to>\t<summary> (<reason>)" of

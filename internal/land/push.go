@@ -223,7 +223,7 @@ func (m *motion) record(p plan, by event.By, gate verdict, d *ledger.Draft, coun
 // publish sends the push until it is known what became of it.
 func (m *motion) publish(ctx context.Context, b built) (done bool, err error) {
 	p := ledger.Publication{Moves: b.moves, Hooks: !b.attempt.Apart, Message: "land: " + m.journal.Unit,
-		Environ: []string{"GIT_LEASE_OPERATION=" + b.event.By.Operation.String()}}
+		Environ: ledger.HookEnviron(b.event.By.Operation, b.event.OID)}
 	var said error
 	answered := true // with no, each time
 	for repeat := range maxRepeats {

@@ -77,7 +77,7 @@ func Override(ctx context.Context, l *ledger.Ledger, o Overriding) (event.Event,
 	if together || o.Announce {
 		return *e, nil
 	}
-	return *e, moveApart(ctx, l, moves)
+	return *e, moveApart(ctx, l, *e, moves)
 }
 
 // present gives updates with the old objects that the authority has now.
@@ -107,10 +107,11 @@ func movesOf(updates []event.Update) []git.Move {
 
 // moveApart moves the refs one by one, after the event: the authority cannot move
 // several at once. An event without its moves is a move that was announced.
-func moveApart(ctx context.Context, l *ledger.Ledger, moves []git.Move) error {
+func moveApart(ctx context.Context, l *ledger.Ledger, e event.Event, moves []git.Move) error {
 	var all error
 	for _, m := range moves {
-		out, err := l.Publish(ctx, ledger.Publication{Moves: []git.Move{m}, Hooks: true, Message: "land: override"})
+		out, err := l.Publish(ctx, ledger.Publication{Moves: []git.Move{m}, Hooks: true, Message: "land: override",
+			Environ: ledger.HookEnviron(e.By.Operation, e.OID)})
 		if err == nil && !out.Done {
 			err = fault.New(fault.Unreachable, "%s did not say that it moved %s: %w", l.Remote, m.Ref.Branch(), out.Said).
 				WithHint("%s", fault.Command("git", "ls-remote", l.Remote, string(m.Ref)))

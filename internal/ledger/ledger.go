@@ -134,6 +134,19 @@ func (l *Ledger) Command(words ...string) string {
 	return fault.Command(words...)
 }
 
+// IsAt reports whether a remote, by its name and the URL that git pushes to, is
+// the authority: the same name or the same URL. An unnamed remote has its URL for a name.
+func (l *Ledger) IsAt(ctx context.Context, name, url string) (bool, error) {
+	if l.IsLocal() {
+		return false, nil
+	}
+	if name == l.Remote || url == l.remote.URL {
+		return true, nil
+	}
+	rewritten, err := l.Repo.URL(ctx, l.remote)
+	return url == rewritten, err
+}
+
 // Address identifies the authority's address, without showing it; empty where
 // this repository is the authority.
 func (l *Ledger) Address() string {

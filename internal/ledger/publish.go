@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/git"
@@ -23,6 +25,12 @@ type Publication struct {
 	Environ []string // added to git's environment, for hooks
 	// Message is the reflog line where the authority is this repository.
 	Message string
+}
+
+// HookEnviron tells a pre-push hook of ours which operation pushes, and which event
+// accounts for what moves.
+func HookEnviron(op ulid.ULID, event object.OID) []string {
+	return []string{"GIT_LEASE_OPERATION=" + op.String(), "GIT_LEASE_EVENT=" + string(event)}
 }
 
 // An Outcome is how a publication went as far as its own answer tells.
@@ -275,7 +283,7 @@ func (l *Ledger) publishDraft(ctx context.Context, d *Draft, w Want) (*event.Eve
 	}
 	w.Name, w.Branch = d.view.Name, d.view.Branch
 	p := Publication{Moves: append([]git.Move{d.Move()}, d.further...), Hooks: d.further != nil, Message: "lease: " + string(d.Tip().Kind),
-		Environ: []string{"GIT_LEASE_OPERATION=" + d.Tip().By.Operation.String()}}
+		Environ: HookEnviron(d.Tip().By.Operation, d.Tip().OID)}
 	var out Outcome
 	answered := true // with no, each time
 	for repeat := range maxRepeats {

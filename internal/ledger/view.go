@@ -169,6 +169,24 @@ func (l *Ledger) learnHead(ctx context.Context, known *knowledge) error {
 	return err
 }
 
+// KnownTarget is the branch that the authority's HEAD was on when this clone last
+// heard of it, from us or from git clone; empty where it never has.
+func (l *Ledger) KnownTarget(ctx context.Context) (object.Ref, error) {
+	if l.IsLocal() {
+		return l.Repo.HeadBranch(ctx)
+	}
+	k, err := l.knowledge()
+	if err != nil || k.Head != "" {
+		return k.Head, err
+	}
+	tracked, err := l.Repo.SymbolicRef(ctx, object.Ref("refs/remotes/"+l.Remote+"/HEAD"))
+	branch, found := strings.CutPrefix(string(tracked), "refs/remotes/"+l.Remote+"/")
+	if err != nil || !found {
+		return "", err
+	}
+	return object.BranchRef(branch)
+}
+
 // noTarget is the fault of a target that was not chosen and cannot be found.
 func noTarget(format string, args ...any) *fault.Error {
 	return fault.New(fault.Usage, format+", so no branch is the target", args...).WithHint("git config land.onto BRANCH")

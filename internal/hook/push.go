@@ -1,0 +1,248 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/object"
+	"gitland/internal/session"
+)
+
+// A Push is what git tells the pre-push hook, and what its session says.
+type Push struct {
+	Remote string // its name, or the URL where it has none
+	URL    string
+	// Updates are the refs of the remote that would move. The old objects are what
+	// the remote advertised.
+	Updates []event.Update
+	Session session.Source
+	// Event is the event by which one of our own commands accounts for the push
+	// (GIT_LEASE_EVENT); empty for anybody else's.
+	Event object.OID
+	// Override is the reason to push all the same, and Overriding whether one was
+	// given at all.
+	Override   string
+	Overriding bool
+	// Want says which lease is meant; its branch is the target.
+	Want ledger.Want
+}
+
+// ReadPush reads git's lines, "<local ref> <local oid> <remote ref> <remote oid>"
+// (githooks(5)). The local ref is whatever was typed, spaces included.
+func ReadPush(in io.Reader) ([]event.Update, error) {
+	var updates []event.Update
+	err := lines(in, func(line string) error {
+		var words [3]string
+		for i := range words {
+			cut := strings.LastIndexByte(line, ' ')
+			if cut < 0 {
+				return fmt.Errorf("git's line %q has fewer than four words", line)
+			}
+			line, words[i] = line[:cut], line[cut+1:]
+		}
+		u := event.Update{Ref: object.Ref(words[1])}
+		var err error
+		if u.Old, err = objectID(words[0]); err != nil {
+			return err
+		}
+		u.New, err = objectID(words[2])
+		updates = append(updates, u)
+		return err
+	})
+	return updates, err
+}
+
+// Guard says why a push may not be made, or nil. It looks at the authority only
+// for a protected branch that the push itself does not account for, and once for each lease. An
+// override that is needed is written before it returns.
+//
+// The refusals are faults: Held for a lease that this session does not hold, Lost
+// for one that it held, Usage for an override without a reason, Unreachable where
+// the authority could not be asked, and those of the chain.
+func Guard(ctx context.Context, l *ledger.Ledger, p Push) error {
+	there, err := l.IsAt(ctx, p.Remote, p.URL)
+	if err != nil || !there || l.IsLocal() {
+		return err
+	}
+	if !slices.ContainsFunc(p.Updates, func(u event.Update) bool { return interesting(l, u.Ref) }) {
+		return nil // tags, say
+	}
+	keep, err := p.protected(ctx, l)
+	if err != nil {
+		return err
+	}
+	own, err := p.accounted(ctx, l)
+	if err != nil {
+		return err
+	}
+	var refused []event.Update
+	var why error
+	looked := map[string]ledger.View{}
+	for _, u := range p.Updates {
+		if err := grows(ctx, l, u); err != nil {
+			return err
+		}
+		if !keep.covers(u.Ref) || slices.ContainsFunc(own, func(e event.Event) bool { return names(e, u) }) {
+			continue
+		}
+		if err := p.allowed(ctx, l, u, looked); err != nil {
+			refused, why = append(refused, u), errors.Join(why, err)
+		}
+	}
+	if why == nil || !p.Overriding {
+		return why
+	}
+	return p.override(ctx, l, refused)
+}
+
+// interesting reports whether a ref could be protected at all.
+func interesting(l *ledger.Ledger, ref object.Ref) bool {
+	role, _ := l.RoleOf(ref)
+	return role == ledger.Chain || role == ledger.Notes || role == ledger.Foreign && strings.HasPrefix(string(ref), "refs/heads/")
+}
+
+// protected is what the configuration protects, else the target. The authority is
+// asked which branch that is where this clone has never heard of it.
+func (p Push) protected(ctx context.Context, l *ledger.Ledger) (protection, error) {
+	target := p.Want.Branch
+	if target == "" {
+		var err error
+		if target, err = l.KnownTarget(ctx); err != nil {
+			return protection{}, err
+		}
+	}
+	keep, err := configured(l, target)
+	if err != nil || len(keep.patterns) > 0 {
+		return keep, err
+	}
+	v, err := l.Fetch(ctx, p.Want)
+	if err != nil {
+		return keep, err
+	}
+	return configured(l, v.Branch)
+}
+
+// grows refuses to delete or rewrite what is ours.
+func grows(ctx context.Context, l *ledger.Ledger, u event.Update) error {
+	role, _ := l.RoleOf(u.Ref)
+	switch {
+	case role != ledger.Chain && role != ledger.Notes || u.Old == "":
+		return nil
+	case u.New == "":
+		return fault.New(fault.Held, "%s is what everybody relies on, and is never deleted", u.Ref).WithHint("git land reconcile")
+	}
+	if c, err := l.Repo.Commit(ctx, u.New); err == nil && slices.Contains(c.Parents, u.Old) {
+		return nil // without a process
+	}
+	in, err := l.Repo.IsAncestor(ctx, u.Old, u.New)
+	if err == nil && !in {
+		err = fault.New(fault.Held, "%s only grows, and %s does not descend from %s, which %s has", u.Ref, u.New.Short(), u.Old.Short(), l.Remote).
+			WithHint("git land reconcile")
+	}
+	return err
+}
+
+// accounted are the events by which the push says itself what moves: that of one
+// of our commands, and those that it appends to a chain under this session's token.
+func (p Push) accounted(ctx context.Context, l *ledger.Ledger) ([]event.Event, error) {
+	if p.Event == "" {
+		return nil, nil
+	}
+	o, err := l.Repo.Object(ctx, string(p.Event))
+	if errors.Is(err, git.ErrNotFound) {
+		return nil, nil // another repository's
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, err := event.Parse(l.Repo.Format, o)
+	if err != nil {
+		return nil, nil // it proves nothing then
+	}
+	return []event.Event{e}, nil
+}
+
+// names reports whether e accounts for an update. The old value is not looked at:
+// where somebody was faster, the push's own expectation fails, and that has to be
+// told apart from a refusal here.
+func names(e event.Event, u event.Update) bool {
+	if land := e.By.Land; land != nil && (e.Kind == event.Land || e.Kind == event.Intent) {
+		return land.Branch == u.Ref && land.Commit == u.New
+	}
+	return slices.ContainsFunc(e.By.Updates, func(o event.Update) bool { return o.Ref == u.Ref && o.New == u.New })
+}
+
+// allowed asks the authority whether this session may move a protected branch.
+func (p Push) allowed(ctx context.Context, l *ledger.Ledger, u event.Update, looked map[string]ledger.View) error {
+	want := p.Want
+	want.Branch = u.Ref
+	if want.Name == "" {
+		want.Name = u.Ref.Branch()
+	}
+	v, known := looked[want.Name]
+	if !known {
+		var err error
+		if v, err = l.Fetch(ctx, want); err != nil {
+			if f, ok := errors.AsType[*fault.Error](err); ok && f.Class == fault.Unreachable {
+				f.What = fmt.Sprintf("%s is protected, and whether its lease may be used is not known: %s", u.Ref.Branch(), f.What)
+			}
+			return err
+		}
+		looked[want.Name] = v
+	}
+	if v.Problem != nil {
+		return v.Problem
+	}
+	have, err := p.Session.Load()
+	if err != nil && !errors.Is(err, session.ErrNoToken) {
+		return err
+	}
+	if lease.Owns(have.Root, v.Tip) {
+		return nil
+	}
+	end, err := lease.Ending(ctx, l, v, have.Root)
+	if err != nil {
+		return err
+	}
+	if end != nil {
+		if f := end.Lost(l); f != nil {
+			return f
+		}
+	}
+	state := "nobody holds it, which is no permission"
+	if h := v.Hold(); h != nil {
+		state = "it is held by " + lease.Describe(*h, l.Now())
+	} else if v.Phase() == event.Frozen {
+		state = "it is frozen"
+	}
+	return fault.New(fault.Held, "%s is protected by the lease %s, and this session does not hold it: %s", u.Ref.Branch(), v.Name, state).
+		WithHint("git land   (or, past the lease and on the record: GIT_LEASE_OVERRIDE='why' git push ...)")
+}
+
+// override writes down that, and why, refs move past the lease.
+func (p Push) override(ctx context.Context, l *ledger.Ledger, updates []event.Update) error {
+	if strings.TrimSpace(p.Override) == "" {
+		return fault.New(fault.Usage, "GIT_LEASE_OVERRIDE is empty: a push past the lease is on the record, with a reason").
+			WithHint("GIT_LEASE_OVERRIDE='why it cannot go by git land' git push ...")
+	}
+	e, err := lease.Override(ctx, l, lease.Overriding{Want: p.Want, Reason: p.Override, Updates: updates, Announce: true})
+	if err == nil {
+		l.Notice("this push goes past the lease %s, and operation %s says so: %s", e.Name, e.By.Operation, e.By.Reason)
+		return nil
+	}
+	words := []string{"git", "land", "override", "--reason", p.Override}
+	for _, u := range updates {
+		words = append(words, string(u.New)+":"+string(u.Ref))
+	}
+	return fault.New(fault.Unreachable, "the override could not be written, so nothing is pushed: %w", err).
+		WithHint("%s   (event and refs in one push)", l.Command(words...))
+}
