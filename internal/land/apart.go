@@ -136,7 +136,7 @@ func (s *sequence) advance(ctx context.Context, v ledger.View, a *attempt) (e ev
 func (s *sequence) moveBranch(ctx context.Context, v ledger.View, a *attempt) (said, err error) {
 	moves := []git.Move{{Ref: v.Branch, New: a.Commit, Old: git.Was(v.Base)}}
 	out, err := s.l.Publish(ctx, ledger.Publication{Moves: moves, Hooks: true, Message: "land: " + s.journal.Unit,
-		Environ: []string{"GIT_LEASE_OPERATION=" + v.Hold().Operation.String()}})
+		Environ: ledger.HookEnviron(v.Hold().Operation, a.Announced)})
 	switch {
 	case err != nil:
 		return nil, err

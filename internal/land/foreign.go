@@ -161,7 +161,7 @@ func (j *journal) announce(intent event.Event) error {
 	j.Landing, j.Unit, j.Branch = land.ID, land.Unit, land.Branch
 	j.Attempts = []attempt{{
 		Attempt: ledger.Attempt{Expected: intent.Parents[0], Events: []object.OID{intent.OID}},
-		Commit:  land.Commit, Tree: land.Tree, Record: intent.By.Record, Land: *land, Apart: true,
+		Commit:  land.Commit, Tree: land.Tree, Record: intent.By.Record, Land: *land, Apart: true, Announced: intent.OID,
 		Moves: []savedMove{{Ref: land.Branch, New: land.Commit, Old: land.Base}},
 	}}
 	return nil

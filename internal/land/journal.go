@@ -70,6 +70,8 @@ type attempt struct {
 	// Apart: the remote cannot move refs together. The events begin with what
 	// announces the landing, and Moves have no record.
 	Apart bool `json:"apart,omitempty"`
+	// Announced is the intent that did so.
+	Announced object.OID `json:"announced,omitempty"`
 }
 
 // A savedMove is a git.Move on disk.

@@ -169,7 +169,7 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 	if m.apart {
 		b.moves = []git.Move{d.Move()}
 		branch := git.Move{Ref: p.view.Branch, New: b.commit, Old: git.Was(p.view.Base)}
-		b.attempt = attempt{Attempt: d.Attempt(), Commit: b.commit, Tree: p.tree, Moves: saveMoves([]git.Move{branch, d.Move()}), Record: line, Land: *act.By.Land, Apart: true}
+		b.attempt = attempt{Attempt: d.Attempt(), Commit: b.commit, Tree: p.tree, Moves: saveMoves([]git.Move{branch, d.Move()}), Record: line, Land: *act.By.Land, Apart: true, Announced: b.event.OID}
 		b.objects = slices.Concat(series.objects, d.Objects())
 		return b, nil
 	}

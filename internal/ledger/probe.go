@@ -324,11 +324,10 @@ const abandoned = 30 * 24 * time.Hour
 
 // isAbandoned reports whether ref was left by a probe of a clone that may be gone.
 func (l *Ledger) isAbandoned(ref object.Ref) bool {
-	at := strings.LastIndex(string(ref), "/%probe-") + 1
-	if at == 0 || !slices.Contains(l.spaces.probes, string(ref[:at])) {
+	if role, _ := l.RoleOf(ref); role != Probe {
 		return false
 	}
-	id, _, _ := strings.Cut(strings.TrimPrefix(string(ref[at:]), "%probe-"), "-")
+	id, _, _ := strings.Cut(strings.TrimPrefix(string(ref), git.Namespace(ref)+probePrefix), "-")
 	probe, err := ulid.ParseStrict(strings.ToUpper(id))
 	return err == nil && l.Now().Sub(ulid.Time(probe.Time())) > abandoned
 }

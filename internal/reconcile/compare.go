@@ -21,7 +21,7 @@ func (s *state) compare() {
 	if s.history != nil {
 		s.report.Commits = s.history.scope
 		for i := range s.history.nodes {
-			s.history.nodes[i].covered = false
+			s.history.nodes[i].covered, s.history.nodes[i].removed = false, false
 		}
 	}
 	s.unreadable = map[object.OID]bool{}
@@ -29,6 +29,7 @@ func (s *state) compare() {
 	if s.compareChain() && s.adopted != nil {
 		s.compareHold()
 		s.compareNotes()
+		s.excuse()
 		var unrecorded []*landing
 		for _, n := range s.landings {
 			if s.compareLanding(n) {

@@ -26,7 +26,8 @@ type node struct {
 	parents   []int32    // in the graph
 	first     object.OID // the first parent, also where it is outside of the graph
 	branch    bool       // the branch has it
-	covered   bool       // by what some landing says of itself
+	covered   bool       // by what some landing says of itself, or an override
+	removed   bool       // by an override
 }
 
 // A mark says in which walk a node was last seen, and as what.

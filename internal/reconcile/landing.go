@@ -85,6 +85,9 @@ func (s *state) compareUnheard(n *landing, own []placed) {
 	f := Finding{Object: p.value.Commit, Landing: n.id.String(), subject: n}
 	switch s.where(p.value.Commit) {
 	case gone:
+		if s.removed(p.value.Commit) {
+			return
+		}
 		f.Code = RecordCommitGone
 		s.find(f, "there is a record that landing %s put %s on %s, which does not have it: a reader of the notes would conclude that its change is on the branch",
 			n.id, p.value.Commit.Short(), s.branch())
@@ -141,6 +144,9 @@ func (s *state) compareHeard(n *landing, own []placed) (unrecorded bool) {
 func (s *state) goneCommit(n *landing, recorded bool) {
 	e := n.events[0]
 	commit := e.By.Land.Commit
+	if s.removed(commit) {
+		return
+	}
 	if recorded {
 		s.find(Finding{Code: RecordCommitGone, Object: commit, Others: []object.OID{e.OID}, Landing: n.id.String(), subject: n},
 			"record and chain say that landing %s put %s on %s, which does not have it: a reader of either would conclude that its change is on the branch",

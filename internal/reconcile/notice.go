@@ -50,6 +50,10 @@ func (s *state) noticeEvents() {
 		switch {
 		case e.Kind == event.Land && e.By.Land.Unverified != "" && e.By.Land.Branch == s.view.Branch:
 			s.notice(noticeOf("override", e, e.By.Land.Commit, e.By.Land.Reason))
+		case e.Kind == event.Override:
+			for _, u := range e.By.Updates {
+				s.notice(noticeOf("override", e, cmp.Or(u.New, u.Old), "past the lease, "+u.Ref.Branch()+": "+reason))
+			}
 		case e.Kind == event.Break || e.Kind == event.Recover:
 			s.notice(noticeOf(string(e.Kind), e, e.OID, "off operation "+e.By.Target.String()+": "+reason))
 		case e.Kind == event.Adopt && e.By.Adopt != nil && e.By.Adopt.Over != "":

@@ -255,21 +255,30 @@ func (s *state) readHistory() error {
 			here, err = s.l.Repo.IsAncestor(s.ctx, start, s.view.Base)
 		}
 	}
-	s.tipGone = err == nil && !here && !s.shallow
+	if s.tipGone = err == nil && !here && !s.shallow; s.tipGone {
+		var left bool
+		left, err = s.leftStart(start)
+		s.tipGone = !left
+	}
 	s.cut = s.cut || s.shallow && !here
 	return err
 }
 
-// outside are the commits that are said to have landed and are not in the graph.
+// outside are the commits that are said to have landed, or to have been taken off
+// the branch, and are not in the graph.
 func (s *state) outside() (list []object.OID) {
-	seen := map[object.OID]bool{}
+	seen := map[object.OID]bool{"": true}
+	add := func(oid object.OID) {
+		if s.history.find(oid) == nil && !seen[oid] {
+			seen[oid] = true
+			list = append(list, oid)
+		}
+	}
 	for _, n := range s.landings {
-		n.claimed(func(oid object.OID) {
-			if s.history.find(oid) == nil && !seen[oid] {
-				seen[oid] = true
-				list = append(list, oid)
-			}
-		})
+		n.claimed(add)
+	}
+	for o := range s.overrides {
+		add(o.old)
 	}
 	return list
 }
