@@ -13,7 +13,7 @@ import (
 // copied is a seat in a copy of the clone, made file by file.
 func (s seat) copied() seat {
 	s.t.Helper()
-	dir := filepath.Join(s.t.TempDir(), "copy")
+	dir := filepath.Join(filepath.Dir(s.dir), "copy") // beside it, as the remote's path may want it
 	s.exits(0, "cp", "-Rp", s.dir, dir)
 	s.dir = dir
 	return s

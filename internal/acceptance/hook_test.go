@@ -84,7 +84,7 @@ func TestPrePushAsksForTheLease(t *testing.T) {
 			h.pushes(mine, 0, "", "origin", to) // up to date
 			h.pushes(h.seat, 0, "up-to-date", "origin", to)
 			other.exits(0, "git-lease", "break", "--operation", op, "--reason", "gone")
-			h.pushes(mine, 1, "was broken by", "origin", h.commit()+":main")
+			h.pushes(mine, 1, "broken by ", "origin", h.commit()+":main")
 		})
 	}
 }

@@ -160,7 +160,7 @@ func TestRecoverAndAcquire(t *testing.T) {
 	}
 	s.nothingRecorded()
 	s.with("GIT_LEASE_TOKEN="+g.Token).exits(0, "git-lease", "release")
-	if r := s.exits(3, "git-lease", "recover", "--acquire"); r.Stdout != "(exit 3)\n" {
+	if r := s.exits(3, "git-lease", "recover", "--acquire"); !strings.HasPrefix(r.Stdout, "(: ") || !strings.Contains(r.Stdout, "exit 3)") {
 		t.Errorf("a shell that evaluates it goes on: %q", r.Stdout)
 	}
 }

@@ -105,7 +105,7 @@ func TestLandedAnewWhileTheBranchIsOnItsWay(t *testing.T) {
 	op := s.unfinished()
 	// It comes between the conclusion of the dead and the look at the branch.
 	hook := filepath.Join(s.dir, ".git/hooks/pre-push")
-	gittest.Script(t, hook, fmt.Sprintf("#!/bin/sh\n: >'%s/open'\nuntil git --git-dir='%s' log -1 --format=%%s main | grep -q unit-one; do sleep 0.02; done\n", g.dir, remote))
+	gittest.Script(t, hook, fmt.Sprintf("#!/bin/sh\n: >'%[1]s/open'; echo >'%[1]s/gate'\nuntil git --git-dir='%[2]s' log -1 --format=%%s main | grep -q unit-one; do sleep 0.02; done\n", g.dir, remote))
 	r := s.exits(0, "git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "one")
 	if !strings.Contains(r.Stdout, "already landed") || !strings.Contains(r.Stderr, op) {
 		t.Errorf("told: %s%s", r.Stdout, r.Stderr)

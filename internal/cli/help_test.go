@@ -14,7 +14,7 @@ func TestHelpIsOneScreen(t *testing.T) {
 		for _, c := range append([]*command{tool.root}, tool.commands...) {
 			name, text := c.fullName(tool), help(tool, c)
 			lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-			if len(lines) > 40 {
+			if most := 40 + len(tool.commands)/2; len(lines) > most { // a tool's own lists its commands
 				t.Errorf("%s -h has %d lines", name, len(lines))
 			}
 			for _, line := range lines {

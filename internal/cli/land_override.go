@@ -16,10 +16,10 @@ func overrideCommand() *command {
 		synopsis: "--reason TEXT [--json] [OPTION...] REFSPEC...",
 		summary:  "push refs past the lease, on the record",
 		about: `
-Pushes REFSPEC..., as git push has them (HEAD:main, main, or :old to delete), past
-lease and verification, whoever holds the lease and whatever keeps the branch. In
-the same transaction it writes down who did so, why, and which refs moved from
-where to where. It rewrites history if that is what the refspec says.`,
+Pushes REFSPEC..., as git push has them (HEAD:main, main, or :old to delete),
+past lease and verification, whoever holds the lease. In the same transaction it
+writes down who did so, why, and which refs moved from where to where. It
+rewrites history if that is what the refspec says.`,
 		examples: `
 git land override --reason "the release broke, reverting by hand" HEAD:main
 git land override --reason "made by mistake" :wrong-branch`,

@@ -23,8 +23,8 @@ func hookCommand() *command {
 		about: `
 Installs git's pre-push hook, by which a push from this clone to a protected
 branch (lease.protect, else the target) is refused unless its session holds the
-lease. With --server, in the repository that others push to, the hooks by which a
-branch moves only together with the event that names the move, whoever pushes,
+lease. With --server, in the repository that others push to: the hooks by which
+a branch moves only together with the event that names the move, whoever pushes,
 and with what. A hook that is there already goes on running, after ours.
 Installing twice changes nothing; uninstall puts back what was there.`,
 		examples: `
