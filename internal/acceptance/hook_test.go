@@ -258,3 +258,73 @@ func TestHookKeepsTheOneBefore(t *testing.T) {
 	}
 	h.pushes(h.seat, 0, "", "origin", c+":main")
 }
+
+// Status says what git runs in each worktree: a relative core.hooksPath is another
+// directory in each of them, and an empty one runs nothing, silently.
+func TestHookStatusInEachWorktree(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	linked := filepath.Join(t.TempDir(), "linked")
+	h.git("worktree", "add", "-q", "--detach", linked)
+	states := func() string {
+		t.Helper()
+		var said []string
+		for _, s := range decode[struct {
+			Hooks []struct{ State, Worktree, Before string }
+		}](t, h.exits(0, "git-lease", "hook", "status", "--json")).Hooks {
+			if s.Before != "" {
+				s.State += "+"
+			}
+			said = append(said, filepath.Base(s.Worktree)+" "+s.State)
+		}
+		return strings.Join(said, ", ")
+	}
+	main := filepath.Base(h.dir)
+	if got := states(); got != main+" active, linked active" {
+		t.Errorf("states %q", got)
+	}
+	h.git("config", "core.hooksPath", "own")
+	if got := states(); got != main+" absent, linked absent" {
+		t.Errorf("states %q", got)
+	}
+	if err := os.Mkdir(filepath.Join(h.dir, "own"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Script(t, filepath.Join(h.dir, "own/pre-push"), "#!/bin/sh\n")
+	if got := states(); got != main+" other, linked absent" {
+		t.Errorf("states %q", got)
+	}
+	h.exits(0, "git-lease", "hook", "install")
+	if got := states(); got != main+" active+, linked absent" {
+		t.Errorf("states %q", got)
+	}
+	if err := os.Chmod(filepath.Join(h.dir, "own/pre-push"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := h.exits(0, "git-lease", "hook", "status"); !strings.Contains(r.Stdout, "not executable") || !strings.Contains(r.Stderr, "hint: git lease hook install\n") {
+		t.Errorf("told %q, %q", r.Stdout, r.Stderr)
+	}
+}
+
+// What an override brought, and what it took off the branch, is on the record: no
+// disagreement, whatever else reconcile finds.
+func TestOverrideIsNoDisagreement(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.write(map[string]string{"second": "landed\n"})
+	h.exits(0, "git-land", "-x", "true", "-m", "second", "--", "second")
+	h.exits(0, "git-land", "override", "--reason", "second was wrong", "origin/main~1:main")
+	h.exits(0, "git-land", "reconcile")
+	h.exits(0, "git-land", "override", "--reason", "by hand, in a hurry", h.commit()+":main")
+	if r := h.exits(0, "git-land", "reconcile"); !strings.Contains(r.Stdout, "past the lease, main: second was wrong") {
+		t.Errorf("told %q", r.Stdout)
+	}
+	h.exits(0, "git-land", "override", "--reason", "another history", h.git("commit-tree", "-m", "anew", "origin/main^{tree}")+":main")
+	h.exits(0, "git-land", "reconcile")
+	h.pushes(h.seat, 0, "", "--no-verify", "origin", h.commit()+":main")
+	h.exits(7, "git-land", "reconcile")
+	h.exits(0, "git-land", "reconcile", "--fix", "--reason", "seen")
+	h.write(map[string]string{"third": "landed\n"})
+	h.exits(0, "git-land", "-x", "true", "-m", "third", "--", "third")
+	h.exits(0, "git-land", "reconcile")
+}

@@ -18,7 +18,7 @@ import (
 func hookCommand() *command {
 	return &command{
 		name:     "hook",
-		synopsis: "install [--server] [--json]\nuninstall [--server] [--json]",
+		synopsis: "install [--server] [--json]\nuninstall [--server] [--json]\nstatus [--server] [--json]",
 		summary:  "install hooks that keep branches under their lease",
 		about: `
 Installs git's pre-push hook, by which a push from this clone to a protected
@@ -26,10 +26,12 @@ branch (lease.protect, else the target) is refused unless its session holds the
 lease. With --server, in the repository that others push to: the hooks by which
 a branch moves only together with the event that names the move, whoever pushes,
 and with what. A hook that is there already goes on running, after ours.
-Installing twice changes nothing; uninstall puts back what was there.`,
+Installing twice changes nothing; uninstall puts back what was there. Status
+says what git runs, in each worktree.`,
 		examples: `
 git lease hook install
 git lease hook install --server
+git lease hook status
 git lease hook uninstall --server`,
 		exits: []int{3, 5, 9},
 		flags: []cli.Flag{boolean("server", "the hooks of a repository that others push to"), jsonFlag()},
@@ -39,7 +41,7 @@ git lease hook uninstall --server`,
 
 func hookAction(ctx context.Context, c *call) error {
 	actions := map[string]func(context.Context, *call) error{
-		"install": hookInstall, "uninstall": hookUninstall,
+		"install": hookInstall, "uninstall": hookUninstall, "status": hookStatus,
 		// What the installed hooks call.
 		hook.PrePush:              guard,
 		hook.PreReceive:           func(ctx context.Context, c *call) error { return fence(ctx, c, hook.Received) },
@@ -51,7 +53,7 @@ func hookAction(ctx context.Context, c *call) error {
 		}
 	}
 	return fault.New(fault.Usage, "git lease hook wants to know what to do, and got %q", strings.Join(c.in.operands, " ")).
-		WithHint("git lease hook install --server")
+		WithHint("git lease hook install   (or: uninstall, status)")
 }
 
 func hookInstall(ctx context.Context, c *call) error {
@@ -88,6 +90,52 @@ func hookUninstall(ctx context.Context, c *call) error {
 	defer repo.Close()
 	changes, err := hook.Uninstall(ctx, repo, names)
 	return c.hooksChanged(changes, err)
+}
+
+func hookStatus(ctx context.Context, c *call) error {
+	names, err := c.hookNames()
+	if err != nil {
+		return err
+	}
+	repo, err := c.repo(ctx)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	tool, err := ownPath()
+	if err != nil {
+		return err
+	}
+	states, err := hook.Status(ctx, repo, tool, names)
+	if err != nil {
+		return err
+	}
+	if c.opts.Bool("json") {
+		return c.out.json(map[string]any{"hooks": slices.Concat([]hook.State{}, states)})
+	}
+	said := map[string]string{"absent": ", so nothing is refused here", "other": ", which is not ours, so nothing is refused here",
+		"inactive": ", which is not executable, so nothing is refused here", "outdated": ", of another version or place",
+		"gone": ", whose executable is gone"}
+	wanting := false
+	for _, s := range states {
+		also := ""
+		if s.Before != "" {
+			also = ", then " + s.Before
+		}
+		c.out.printf("%-8s  %s%s%s\n", s.State, s.Path, said[s.State], also)
+		wanting = wanting || s.State != "active"
+	}
+	if wanting {
+		c.err.printf("%s %s\n", paint(yellow, "hint:"), c.hookInstallCommand())
+	}
+	return nil
+}
+
+func (c *call) hookInstallCommand() string {
+	if c.opts.Bool("server") {
+		return "git lease hook install --server"
+	}
+	return "git lease hook install"
 }
 
 func (c *call) hookNames() ([]string, error) {
