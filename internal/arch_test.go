@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"internal/verify"},
 	{"internal/lease"},
 	{"internal/land", "internal/reconcile", "internal/hook"},
+	{"internal/doctor"},
 	{"internal/cli"},
 	{"cmd/git-land", "cmd/git-lease"},
 }

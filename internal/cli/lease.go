@@ -21,7 +21,7 @@ git lease release`,
 		},
 		commands: []*command{
 			acquireCommand(), releaseCommand(), runCommand(), show, leaseLogCommand(), recoverCommand(), breakCommand(), adoptCommand(),
-			freezeCommand(), thawCommand(), hookCommand(),
+			freezeCommand(), thawCommand(), hookCommand(), doctorCommand(),
 		},
 	}
 }

@@ -63,7 +63,7 @@ func landUsage() []usageCase {
 
 func leaseUsage() []usageCase {
 	return []usageCase{
-		{[]string{"main"}, `"main" is no command of git lease`, "one of: acquire, release, run, show, log, recover, break, adopt, freeze, thaw, hook "},
+		{[]string{"main"}, `"main" is no command of git lease`, "one of: acquire, release, run, show, log, recover, break, adopt, freeze, thaw, hook, doctor "},
 		{[]string{"help", "main"}, `"main" is no command of git lease`, "git lease -h"},
 		{[]string{"help", "aquire"}, `"aquire" is no command of git lease`, "did you mean: git lease acquire -h"},
 		{[]string{"resume"}, `"resume" is no command of git lease`, "did you mean: git land resume"},

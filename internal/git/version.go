@@ -22,6 +22,16 @@ func (e *OldError) Error() string {
 // ErrNoGit says that there is no git on the PATH.
 var ErrNoGit = errors.New("git is not on the PATH: install git " + MinVersion + " or newer")
 
+// Version is git's own, "2.39.5".
+func (r *Repo) Version(ctx context.Context) (string, error) {
+	out, err := r.run(ctx, command{reading: true, args: []string{"version"}})
+	if err != nil {
+		return "", err
+	}
+	found, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(out), "git version "), " ")
+	return found, checkVersion(out)
+}
+
 func (r *Repo) checkVersion(ctx context.Context) error {
 	out, err := r.run(ctx, command{reading: true, args: []string{"version"}})
 	if errors.Is(err, exec.ErrNotFound) {
