@@ -313,13 +313,14 @@ func TestOverrideIsNoDisagreement(t *testing.T) {
 	h := newHooked(t)
 	h.write(map[string]string{"second": "landed\n"})
 	h.exits(0, "git-land", "-x", "true", "-m", "second", "--", "second")
-	h.exits(0, "git-land", "override", "--reason", "second was wrong", "origin/main~1:main")
+	h.exits(0, "git-land", "override", "--reason", "second was wrong", "+origin/main~1:main")
+	h.exits(5, "git-land", "override", "--reason", "not a rewind", "origin/main~1:main")
 	h.exits(0, "git-land", "reconcile")
 	h.exits(0, "git-land", "override", "--reason", "by hand, in a hurry", h.commit()+":main")
 	if r := h.exits(0, "git-land", "reconcile"); !strings.Contains(r.Stdout, "past the lease, main: second was wrong") {
 		t.Errorf("told %q", r.Stdout)
 	}
-	h.exits(0, "git-land", "override", "--reason", "another history", h.git("commit-tree", "-m", "anew", "origin/main^{tree}")+":main")
+	h.exits(0, "git-land", "override", "--reason", "another history", "+"+h.git("commit-tree", "-m", "anew", "origin/main^{tree}")+":main")
 	h.exits(0, "git-land", "reconcile")
 	h.pushes(h.seat, 0, "", "--no-verify", "origin", h.commit()+":main")
 	h.exits(7, "git-land", "reconcile")

@@ -135,3 +135,44 @@ func TestIgnoredPathIsRefused(t *testing.T) {
 		t.Errorf("stderr %q", r.Stderr)
 	}
 }
+
+// A topic stays where it is when its change lands on another branch than usual: it
+// would bring that one's commits to main the next time.
+func TestTopicStaysOffAnotherTarget(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.git("push", "-q", "origin", "HEAD:refs/heads/release")
+	other := clone(t, remote)
+	other.write(map[string]string{"of-release": "only there\n"})
+	other.force("--onto", "release", "--", "of-release")
+	s.git("switch", "-q", "-c", "fix", "--no-track")
+	before := s.git("rev-parse", "HEAD")
+	s.write(map[string]string{"rf": "for the release\n"})
+	if r := s.force("--onto", "release", "--", "rf"); !strings.Contains(r.Stderr, "fix does not follow release") {
+		t.Errorf("told %q", r.Stderr)
+	}
+	if got := s.git("rev-parse", "HEAD"); got != before {
+		t.Errorf("fix moved from %s to %s", before, got)
+	}
+	s.write(map[string]string{"mf": "for main\n"})
+	s.force("--", "mf")
+	if got := gittest.Git(t, remote, "ls-tree", "--name-only", "main"); got != "README\nmf" {
+		t.Errorf("main has %q", got)
+	}
+}
+
+// What brings a branch along by hand works with a new file that has landed, of which
+// git knows nothing here.
+func TestHintAfterANewFileHasLanded(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	gittest.Commit(t, s.dir, "not landed", map[string]string{"local": "mine\n"})
+	s.write(map[string]string{"a new file": "landed\n"})
+	r := s.force("--", "a new file")
+	_, hint, _ := strings.Cut(r.Stderr, "hint: ")
+	s.exits(0, "sh", "-c", strings.TrimSpace(hint))
+	if got := s.git("status", "--porcelain"); got != "" {
+		t.Errorf("status %q", got)
+	}
+}

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/urfave/cli/v2"
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/lease"
+	"gitland/internal/ledger"
 )
 
 func overrideCommand() *command {
@@ -18,12 +20,13 @@ func overrideCommand() *command {
 		about: `
 Pushes REFSPEC..., as git push has them (HEAD:main, main, or :old to delete),
 past lease and verification, whoever holds the lease. In the same transaction it
-writes down who did so, why, and which refs moved from where to where. It
-rewrites history if that is what the refspec says.`,
+writes down who did so, why, and which refs moved from where to where. What a
+branch has is dropped only where the refspec says so, by a + before it.`,
 		examples: `
 git land override --reason "the release broke, reverting by hand" HEAD:main
+git land override --reason "that landing has to go" +origin/main~1:main
 git land override --reason "made by mistake" :wrong-branch`,
-		exits: []int{8, 9},
+		exits: []int{5, 8, 9},
 		flags: []cli.Flag{text("reason", "`TEXT` for the record"), ontoFlag(), remoteFlag(), jsonFlag()},
 		run:   override,
 	}
@@ -62,17 +65,35 @@ func override(ctx context.Context, c *call) error {
 			return err
 		}
 		o.Updates = append(o.Updates, u)
+		if lease.Refspec(spec).Rewrites() {
+			o.Rewrite = append(o.Rewrite, u.Ref)
+		}
 	}
 	e, err := lease.Override(ctx, l, o)
 	if err != nil {
 		return err
 	}
 	for _, u := range e.By.Updates {
-		c.err.printf("%s %s: %s to %s\n", paint(yellow, "moved"), u.Ref.Branch(), orNone(u.Old.Short()), orNone(u.New.Short()))
+		c.err.printf("%s %s: %s to %s%s\n", paint(yellow, "moved"), u.Ref.Branch(), orNone(u.Old.Short()), orNone(u.New.Short()), c.dropped(ctx, l, u))
 	}
 	if c.opts.Bool("json") {
 		return c.out.json(overrideJSON{e.Name, l.Remote, e.By.Operation.String(), e.Seq, string(e.OID), e.By.Reason, e.By.Updates})
 	}
 	c.out.printf("%s the lease %s at %s: operation %s\n", paint(yellow, "past"), e.Name, l.Remote, e.By.Operation)
 	return nil
+}
+
+// dropped says what a branch lost, as far as this clone has it.
+func (c *call) dropped(ctx context.Context, l *ledger.Ledger, u event.Update) string {
+	if u.Old == "" || u.New == "" {
+		return ""
+	}
+	lost, err := l.Repo.Unlanded(ctx, u.New, u.Old)
+	switch {
+	case err != nil || len(lost) == 0:
+		return ""
+	case len(lost) == 1:
+		return ", which drops a commit"
+	}
+	return fmt.Sprintf(", which drops %d commits", len(lost))
 }

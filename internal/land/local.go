@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"gitland/internal/fault"
@@ -71,7 +72,7 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 			return err.Error(), fallback, nil
 		}
 		if !in {
-			return "it has commits that have not landed", fallback, nil
+			return "it has commits that have not landed", s.rebase(), nil
 		}
 	}
 	if err := s.moveFiles(ctx); err != nil {
@@ -91,11 +92,32 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 	return "moved", "", []git.Move{move}
 }
 
+// rebase is the command that brings the branch along by hand. New files that have
+// landed are in git's way as long as it knows nothing of them.
+func (s *follower) rebase() string {
+	command := rebaseCommand(s.l, s.target)
+	var made []string
+	for _, d := range s.change.diff {
+		if d.OldMode == "000000" {
+			made = append(made, d.Path)
+		}
+	}
+	switch {
+	case s.change.kind != fromPaths || len(made) == 0:
+		return command
+	case len(made) > maxAgain:
+		return fmt.Sprintf("git add the %d new files that have landed, then: %s", len(made), command)
+	}
+	add := append([]string{"git", "add", "--"}, pathspecs(s.l.Repo, made)...)
+	return fault.Command(add...) + " && " + command
+}
+
 // follows reports whether the current branch may go where the target went. The
 // target's own branch does, and one that has it for its upstream, and a detached
 // HEAD; so does a topic branch, which is this clone's alone. A branch that is
 // shared in its own right does not: landing a fix on a release must not bring
-// the release to main.
+// the release to main. Nor does a topic where the landing went to another branch
+// than usual: it would bring that one's commits along the next time.
 func (s *follower) follows(ctx context.Context) (bool, error) {
 	repo, branch := s.l.Repo, s.change.branch
 	if branch == "" || branch == s.target {
@@ -108,9 +130,20 @@ func (s *follower) follows(ctx context.Context) (bool, error) {
 	if s.l.IsLocal() { // all branches are here; a worktree's own is a topic, the main one's is not
 		return repo.GitDir != repo.CommonDir, nil
 	}
+	if usual, err := s.usualTarget(ctx); err != nil || usual != "" && usual != s.target {
+		return false, err
+	}
 	tracked := object.Ref("refs/remotes/" + s.l.Remote + "/" + branch.Branch())
 	refs, err := repo.Resolve(ctx, tracked)
 	return refs[tracked] == "", err
+}
+
+// usualTarget is where this clone lands without --onto; "" where that is not known.
+func (s *follower) usualTarget(ctx context.Context) (object.Ref, error) {
+	if onto := s.l.Repo.Config.Get("land.onto"); onto != "" {
+		return object.BranchRef(strings.TrimPrefix(onto, "refs/heads/"))
+	}
+	return s.l.KnownTarget(ctx)
 }
 
 // moveFiles takes index and files from HEAD with the change to what landed.

@@ -9,6 +9,7 @@ import (
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
+	"gitland/internal/git"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/session"
@@ -127,16 +128,24 @@ func (j journal) again(ctx context.Context, l *ledger.Ledger) string {
 		if len(s.Paths) > maxAgain {
 			return ""
 		}
-		for i, p := range s.Paths {
-			switch {
-			case strings.ContainsAny(p, "*?[\\") || strings.HasPrefix(p, ":"):
-				s.Paths[i] = ":(top,literal)" + p
-			case l.Repo.Prefix != "":
-				s.Paths[i] = ":/" + p
-			}
-		}
+		s.Paths = pathspecs(l.Repo, s.Paths)
 	}
 	return withSelection(l, words, s)
+}
+
+// pathspecs are paths from the top as they have to be typed here.
+func pathspecs(repo *git.Repo, paths []string) []string {
+	var specs []string
+	for _, p := range paths {
+		switch {
+		case strings.ContainsAny(p, "*?[\\") || strings.HasPrefix(p, ":"):
+			p = ":(top,literal)" + p
+		case repo.Prefix != "":
+			p = ":/" + p
+		}
+		specs = append(specs, p)
+	}
+	return specs
 }
 
 // maxAgain is how many paths a command line to copy may have.

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"gitland/internal/event"
@@ -19,6 +20,8 @@ type Overriding struct {
 	// Updates are the moves. With Announce their old objects count as they are;
 	// else each is what the authority has when it is asked, and what stands here is not looked at.
 	Updates []event.Update
+	// Rewrite are those of their refs that may lose what they have, as with "+" in git push.
+	Rewrite []object.Ref
 	// Announce only writes the event: who calls moves the refs, as git does after
 	// a pre-push hook.
 	Announce bool
@@ -27,7 +30,8 @@ type Overriding struct {
 // Override appends an override event, and moves the refs in the same transaction.
 // It needs no lease, and stops for none: not for a holder, not for a freeze. It
 // returns a fault of class Usage without a reason, for no refs, and for those that
-// are ours or would not change; and of class Unreachable when the authority refuses.
+// are ours or would not change; of class Conflict for one that would lose what it
+// has, and is not to be rewritten; and of class Unreachable when the authority refuses.
 func Override(ctx context.Context, l *ledger.Ledger, o Overriding) (event.Event, error) {
 	reason := event.CleanText(o.Reason, event.MaxText)
 	if strings.TrimSpace(reason) == "" {
@@ -55,7 +59,7 @@ func Override(ctx context.Context, l *ledger.Ledger, o Overriding) (event.Event,
 		updates := o.Updates
 		if !o.Announce {
 			var err error
-			if updates, err = present(ctx, l, updates); err != nil {
+			if updates, err = o.present(ctx, l); err != nil {
 				return err
 			}
 		}
@@ -80,21 +84,44 @@ func Override(ctx context.Context, l *ledger.Ledger, o Overriding) (event.Event,
 	return *e, moveApart(ctx, l, *e, moves)
 }
 
-// present gives updates with the old objects that the authority has now.
-func present(ctx context.Context, l *ledger.Ledger, updates []event.Update) ([]event.Update, error) {
+// present gives updates with the old objects that the authority has now, if they
+// lose nothing that they may not.
+func (o Overriding) present(ctx context.Context, l *ledger.Ledger) ([]event.Update, error) {
 	refs, err := l.Refs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var now []event.Update
-	for _, u := range updates {
+	for _, u := range o.Updates {
 		u.Old = refs[u.Ref]
 		if u.Old == u.New {
 			return nil, fault.New(fault.Usage, "%s is at %s already", u.Ref.Branch(), l.Remote).WithHint("leave it out")
 		}
+		if u.Old != "" && u.New != "" && !slices.Contains(o.Rewrite, u.Ref) {
+			if err := loses(ctx, l, u); err != nil {
+				return nil, err
+			}
+		}
 		now = append(now, u)
 	}
 	return now, nil
+}
+
+// loses refuses an update by which a ref would lose what it has. Git does so for
+// branches and tags, and for what it does not know at all.
+func loses(ctx context.Context, l *ledger.Ledger, u event.Update) error {
+	branch := strings.HasPrefix(string(u.Ref), "refs/heads/")
+	if branch {
+		if in, err := l.Repo.IsAncestor(ctx, u.Old, u.New); in || err != nil {
+			return err
+		}
+	}
+	why := "is there already"
+	if branch {
+		why = "has commits that " + u.New.Short() + " lacks"
+	}
+	return fault.New(fault.Conflict, "%s at %s, which is at %s, %s: the override would drop what it has", u.Ref.Branch(), l.Remote, u.Old.Short(), why).
+		WithHint("git fetch %s   (and build on it; or, to drop it: +%s:%s in the place of that refspec)", l.Remote, u.New.Short(), u.Ref.Branch())
 }
 
 func movesOf(updates []event.Update) []git.Move {
@@ -124,6 +151,10 @@ func moveApart(ctx context.Context, l *ledger.Ledger, e event.Event, moves []git
 // A Refspec is an update as people write it, as in git-push(1): "[+]SOURCE:REF",
 // a branch's name alone, or ":REF" for a deletion.
 type Refspec string
+
+// Rewrites reports whether the ref may lose what it has: with "+", and where it is
+// to be deleted.
+func (r Refspec) Rewrites() bool { return strings.HasPrefix(string(r), "+") }
 
 // Update resolves a refspec in this clone. The error is of class Usage.
 func (r Refspec) Update(ctx context.Context, repo *git.Repo) (event.Update, error) {
