@@ -83,11 +83,23 @@ func (r *Repo) Refs(ctx context.Context, names ...string) (map[object.Ref]object
 	for line := range strings.Lines(out) {
 		oid, ref, err := parseRefLine(strings.TrimSuffix(line, "\n"), " ")
 		if err != nil {
-			return nil, err
+			continue // a name that we could not use anyway
 		}
 		refs[ref] = oid
 	}
 	return refs, nil
+}
+
+// SymbolicRefs lists the refs below refs/ that stand for others.
+func (r *Repo) SymbolicRefs(ctx context.Context) (map[object.Ref]object.Ref, error) {
+	out, err := r.run(ctx, command{reading: true, args: []string{"for-each-ref", "--format=%(if)%(symref)%(then)%(refname) %(symref)%(end)"}})
+	refs := map[object.Ref]object.Ref{}
+	for line := range strings.Lines(out) {
+		if name, target, found := strings.Cut(strings.TrimSuffix(line, "\n"), " "); found {
+			refs[object.Ref(name)] = object.Ref(target)
+		}
+	}
+	return refs, err
 }
 
 func parseRefLine(line, sep string) (object.OID, object.Ref, error) {

@@ -66,7 +66,7 @@ func ReadUpdates(in io.Reader) ([]event.Update, error) {
 //
 // A refusal is a fault of class Held; a configuration that cannot be read one of class Usage.
 func Fence(ctx context.Context, l *ledger.Ledger, stage Stage, updates []event.Update) error {
-	f := &fence{l: l, stage: stage, moves: map[object.Ref]event.Update{}, tips: map[string]event.Event{}, claims: map[object.Ref][]claim{}}
+	f := &fence{l: l, stage: stage, moves: map[object.Ref]event.Update{}, gone: map[object.Ref]bool{}, tips: map[string]event.Event{}, claims: map[object.Ref][]claim{}}
 	if err := f.look(ctx, updates); err != nil || len(f.moves) == 0 {
 		return err
 	}
@@ -96,8 +96,10 @@ type fence struct {
 	stage Stage
 	keep  protection
 	moves map[object.Ref]event.Update // what changes, by ref
+	gone  map[object.Ref]bool         // what a prepared transaction deletes, or only packs
 	now   map[object.Ref]object.OID   // refs as they are; see at
 	chain []object.Ref                // refs of chains that are
+	alias map[object.Ref]object.Ref   // symbolic refs, and what they stand for
 	tips  map[string]event.Event      // of the chains, as they would be
 	grown []growth
 	// claims are the appended events that name an update.
@@ -137,13 +139,20 @@ func (f *fence) look(ctx context.Context, updates []event.Update) error {
 		return err
 	}
 	for _, u := range updates {
+		if target, aliased := f.alias[u.Ref]; aliased && f.stage == Received {
+			u.Ref = target // which is what a server moves, or deletes
+		}
+		if _, twice := f.moves[u.Ref]; twice {
+			return fault.New(fault.Held, "%s is named twice in one push", u.Ref).WithHint("git push --force-with-lease ...   (once for each ref)")
+		}
 		was := f.now[u.Ref]
 		switch {
 		case f.stage == Prepared && u.New == "":
 			// Packing refs deletes loose ones; deletions that are pushed come by
 			// pre-receive.
+			f.gone[u.Ref] = true
 			continue
-		case u.New == was:
+		case u.New == was && u.New != "": // a deletion is judged by the name: by then it may be there
 			continue
 		case f.stage == Prepared && u.Old == "":
 			u.Old = was // whatever it is
@@ -174,6 +183,16 @@ func (f *fence) read(ctx context.Context, updates []event.Update) error {
 		return err
 	}
 	f.now = refs
+	if f.stage == Received {
+		if f.alias, err = f.l.Repo.SymbolicRefs(ctx); err != nil {
+			return err
+		}
+		for _, target := range f.alias {
+			if _, err := f.at(ctx, target); err != nil {
+				return err
+			}
+		}
+	}
 	for ref := range refs {
 		if role, _ := f.l.RoleOf(ref); role == ledger.Chain {
 			f.chain = append(f.chain, ref)
@@ -221,6 +240,9 @@ func (f *fence) appended(ctx context.Context, name string, u event.Update) ([]ev
 	for at := tip; ; {
 		if a := at.By.Adopt; a != nil && a.Over != "" && a.Over == u.Old {
 			return f.over(ctx, at, u.Old, run)
+		}
+		if a := at.By.Adopt; a != nil && a.Over != "" && u.Old != "" {
+			return nil, fmt.Errorf("event %s leads over %s, which is not the tip", at.OID, a.Over.Short())
 		}
 		if at.First() {
 			if u.Old != "" {
@@ -281,7 +303,7 @@ func (f *fence) claim(ctx context.Context, g growth) error {
 			}
 		}
 		for _, u := range e.By.Updates {
-			if f.moves[u.Ref] != u {
+			if f.moves[u.Ref] != u && !(u.New == "" && f.gone[u.Ref]) {
 				return fault.New(fault.Held, "the override %s names %s, which is not what moves with it", e.OID.Short(), describe(u)).
 					WithHint("git land override --reason TEXT REFSPEC...   (it pushes event and refs together)")
 			}
@@ -345,26 +367,43 @@ func (f *fence) landed(ctx context.Context, lease string, e event.Event) error {
 // judge decides on one update, all claims being known.
 func (f *fence) judge(ctx context.Context, u event.Update) error {
 	claims := f.claims[u.Ref]
-	overridden := slices.ContainsFunc(claims, func(c claim) bool { return c.event.Kind == event.Override })
-	role, _ := f.l.RoleOf(u.Ref)
+	role, lease := f.l.RoleOf(u.Ref)
 	switch {
-	case role == ledger.Probe, overridden && len(claims) == 1:
+	case role == ledger.Probe, role == ledger.Stray && u.New == "":
 		return nil
 	case role == ledger.Stray:
 		return fault.New(fault.Held, "%s is no lease's ref", u.Ref).WithHint("git lease acquire NAME")
 	case role == ledger.Chain && u.New == "":
+		if overridden(claims, "") {
+			return nil // by the log of another one
+		}
 		return fault.New(fault.Held, "%s is the log of a lease, and is never deleted", u.Ref).WithHint("git lease show")
 	case role == ledger.Chain:
 		return nil // grow has looked at it
 	case role == ledger.Notes:
-		return f.judgeNotes(ctx, u)
+		if overridden(claims, lease) {
+			return nil
+		}
+		return f.judgeNotes(ctx, lease, u)
 	case !strings.HasPrefix(string(u.Ref), "refs/heads/"):
 		return nil
 	}
 	return f.judgeBranch(ctx, u, claims)
 }
 
-func (f *fence) judgeNotes(ctx context.Context, u event.Update) error {
+// overridden reports whether one override alone accounts for an update, on the chain
+// of the lease, where that is not "".
+func overridden(claims []claim, lease string) bool {
+	return len(claims) == 1 && claims[0].event.Kind == event.Override && (lease == "" || claims[0].lease == lease)
+}
+
+func (f *fence) judgeNotes(ctx context.Context, lease string, u event.Update) error {
+	if o, err := f.l.Repo.Lookup(ctx, string(u.New)); u.New != "" && (err != nil || o.Kind != object.Commit) {
+		return fault.New(fault.Held, "%s takes commits, and %s is none", u.Ref, u.New.Short()).WithHint("git land verify -h")
+	}
+	if lease != "" && u.New != "" && !f.hasChain(lease) {
+		return fault.New(fault.Held, "%s has the records of a lease that there is not", u.Ref).WithHint("git land")
+	}
 	if u.New == "" {
 		return fault.New(fault.Held, "%s has what was recorded, and is never deleted", u.Ref).WithHint("git land reconcile")
 	}
@@ -375,12 +414,29 @@ func (f *fence) judgeNotes(ctx context.Context, u event.Update) error {
 	return err
 }
 
+// hasChain reports whether there is such a lease, or will be.
+func (f *fence) hasChain(lease string) bool {
+	if _, known := f.tips[lease]; known {
+		return true
+	}
+	return slices.ContainsFunc(f.chain, func(ref object.Ref) bool {
+		_, name := f.l.RoleOf(ref)
+		return name == lease
+	})
+}
+
 func (f *fence) judgeBranch(ctx context.Context, u event.Update, claims []claim) error {
 	listing, err := f.listing(ctx, u.Ref)
 	if err != nil {
 		return err
 	}
-	if len(listing) == 0 && !f.keep.covers(u.Ref) {
+	switch {
+	case len(listing) == 0 && (!f.keep.covers(u.Ref) || overridden(claims, "")):
+		return nil
+	case len(listing) > 1:
+		return fault.New(fault.Held, "%s is under the leases %s, and so under none", u.Ref.Branch(), strings.Join(listing, " and ")).
+			WithHint("ask whoever runs this repository")
+	case len(listing) == 1 && overridden(claims, listing[0]):
 		return nil
 	}
 	if len(claims) > 1 {
@@ -395,7 +451,7 @@ func (f *fence) judgeBranch(ctx context.Context, u event.Update, claims []claim)
 			WithHint("git land   (or, past the lease and on the record: git land override --reason TEXT REFSPEC...)")
 	}
 	land := claims[0].event.By.Land
-	if !slices.Contains(listing, claims[0].lease) {
+	if !slices.Contains(listing, claims[0].lease) || land == nil {
 		return fault.New(fault.Held, "%s is not under the lease %s", u.Ref.Branch(), claims[0].lease).WithHint("git lease show")
 	}
 	in, err := f.isIn(ctx, land.Base, land.Commit)
@@ -412,11 +468,11 @@ func (f *fence) listing(ctx context.Context, branch object.Ref) ([]string, error
 	for _, ref := range f.chain {
 		_, name := f.l.RoleOf(ref)
 		if _, known := f.tips[name]; !known {
-			tip, err := f.l.Event(ctx, f.now[ref], name)
-			if err != nil && !ledger.IsUnsound(err) {
+			tip, err := f.readable(ctx, f.now[ref], name)
+			if err != nil {
 				return nil, err
 			}
-			f.tips[name] = tip // of a bad tip an event without branches
+			f.tips[name] = tip
 		}
 	}
 	for name, tip := range f.tips {
@@ -426,6 +482,26 @@ func (f *fence) listing(ctx context.Context, branch object.Ref) ([]string, error
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// maxUnreadable bounds the search below a tip that cannot be read.
+const maxUnreadable = 10_000
+
+// readable is the newest event of a chain that can be read: what stands above it,
+// of a newer format say, takes no branch from under the lease.
+func (f *fence) readable(ctx context.Context, at object.OID, name string) (event.Event, error) {
+	for range maxUnreadable {
+		e, err := f.l.Event(ctx, at, name)
+		if err == nil || !ledger.IsUnsound(err) {
+			return e, err
+		}
+		c, err := f.l.Repo.Commit(ctx, at)
+		if err != nil || len(c.Parents) == 0 {
+			break // no commit, or nothing below
+		}
+		at = c.Parents[0]
+	}
+	return event.Event{}, nil
 }
 
 // isIn reports whether a commit, which may be none, is part of what tip is.

@@ -305,6 +305,29 @@ func overrides() []fencing {
 			u := move(mainRef, a.base, a.other)
 			return []event.Update{u, a.main(override(u))}
 		}, ""},
+		{"on the chain of another lease", func(a *authority) []event.Update {
+			a.begun()
+			u := move(mainRef, a.base, a.other)
+			return []event.Update{u, a.chain("docs", "refs/heads/docs", adopt("refs/heads/docs", ""), override(u))}
+		}, "is not under the lease docs"},
+		{"of a protected branch that no lease has", func(a *authority) []event.Update {
+			a.git("config", "lease.protect", "release/*")
+			a.open()
+			a.begun()
+			u := move("refs/heads/release/1", "", a.next)
+			return []event.Update{u, a.main(override(u))}
+		}, ""},
+		{"of records, on another chain", func(a *authority) []event.Update {
+			a.begun()
+			a.set(records, a.next)
+			u := move(records, a.next, a.other)
+			return []event.Update{u, a.chain("docs", "refs/heads/docs", adopt("refs/heads/docs", ""), override(u))}
+		}, "only grows, and"},
+		{"of what is no lease's ref", func(a *authority) []event.Update {
+			a.begun()
+			u := move("refs/lease/MAIN", "", a.next)
+			return []event.Update{u, a.main(override(u))}
+		}, "is no lease's ref"},
 		{"that names another commit", func(a *authority) []event.Update {
 			a.begun()
 			return []event.Update{move(mainRef, a.base, a.next), a.main(override(move(mainRef, a.base, a.other)))}
@@ -370,13 +393,44 @@ func histories() []fencing {
 			return []event.Update{move("refs/lease/%probe-01-0", "", a.next), move("refs/notes/landing/%probe-01-1", a.next, a.other)}
 		}, ""},
 		{"notes that grow", func(a *authority) []event.Update {
+			a.begun()
 			a.set(records, a.base)
 			return []event.Update{move(records, a.base, a.next), move("refs/notes/verification", "", a.next)}
 		}, ""},
 		{"notes that are rewritten", func(a *authority) []event.Update {
+			a.begun()
 			a.set(records, a.next)
 			return []event.Update{move(records, a.next, a.other)}
 		}, "only grows, and"},
+		{"records before their chain", func(a *authority) []event.Update {
+			return []event.Update{move(records, "", a.next)}
+		}, "a lease that there is not"},
+		{"records in the way of records", func(a *authority) []event.Update {
+			a.begun()
+			return []event.Update{move(records+"/x", "", a.next)}
+		}, "is no lease's ref"},
+		{"notes that are none", func(a *authority) []event.Update {
+			a.begun()
+			return []event.Update{move("refs/notes/verification", "", object.OID(a.git("hash-object", "-t", "blob", "-w", "/dev/null")))}
+		}, "takes commits"},
+		{"an adopt over what was never there", func(a *authority) []event.Update {
+			a.begun()
+			return []event.Update{a.main(event.Event{Kind: event.Adopt, Seq: event.MaxSeq - 1,
+				By: event.By{Reason: "led astray", Adopt: &event.Adoption{Over: a.other}}})}
+		}, "which is not the tip"},
+		{"a branch whose chain cannot be read", func(a *authority) []event.Update {
+			a.git("config", "lease.protect", "release/*")
+			a.open()
+			a.begun()
+			a.set(chainRef, a.commit("lease main: odd\n\nLease-Format: 2", a.at(chainRef)))
+			return []event.Update{move(mainRef, a.base, a.next)}
+		}, "kept under the lease main"},
+		{"a branch under two leases", func(a *authority) []event.Update {
+			a.begun()
+			two := a.chain("docs", mainRef, adopt(mainRef, a.base))
+			a.set(two.Ref, two.New)
+			return []event.Update{a.main(a.lands(1)), move(mainRef, a.base, a.next)}
+		}, "under the leases docs and main"},
 		{"somebody's own notes", func(a *authority) []event.Update {
 			a.set("refs/notes/commits", a.next)
 			return []event.Update{move("refs/notes/commits", a.next, a.other)}
@@ -447,7 +501,32 @@ func TestFenceAgainstDeletions(t *testing.T) {
 		a.judge(hook.Prepared, "", u)
 	}
 	u := move(mainRef, a.base, "")
-	a.judge(hook.Received, "", u, a.main(override(u)))
+	chain := a.main(override(u))
+	a.judge(hook.Received, "", u, chain)
+	a.judge(hook.Prepared, "", u, chain)
+	a.judge(hook.Prepared, "not what moves with it", chain)
+	// What is not there yet may be by the time that it is deleted.
+	a.judge(hook.Received, "never deleted", move("refs/lease/later", "", ""))
+	a.judge(hook.Received, "", move(records+"/junk", a.next, ""))
+}
+
+// Git runs the lines of a push one by one, so the last is not all that happens.
+func TestFenceRefusesARefNamedTwice(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t, template(t, object.SHA1))
+	a.begun()
+	a.judge(hook.Received, "named twice", move(chainRef, a.at(chainRef), ""), a.main(acquire(1)))
+}
+
+// A symbolic ref stands for a branch: what is pushed to it happens there.
+func TestFenceSeesThroughAnAlias(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t, template(t, object.SHA1))
+	a.begun()
+	a.git("symbolic-ref", "refs/heads/master", string(mainRef))
+	a.judge(hook.Received, "the deletion of main", move("refs/heads/master", a.base, ""))
+	a.judge(hook.Received, "names main from", move("refs/heads/master", a.base, a.next))
+	a.judge(hook.Received, "", move("refs/heads/topic", "", a.next))
 }
 
 // Packing refs writes each as it is, from whatever it was.

@@ -32,8 +32,10 @@ type protection struct {
 // configured are the patterns of lease.protect; a branch that git already knows to be the
 // target stands for them where there are none.
 func configured(l *ledger.Ledger, target object.Ref) (protection, error) {
-	p := protection{l.Repo.Config.All("lease.protect")}
-	for _, pattern := range p.patterns {
+	var p protection
+	for _, pattern := range l.Repo.Config.All("lease.protect") {
+		pattern = strings.TrimPrefix(pattern, "refs/heads/")
+		p.patterns = append(p.patterns, pattern)
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
 			return p, fault.New(fault.Usage, "config lease.protect: %q is no pattern such as main or release/*", pattern).
 				WithHint("git config --edit")

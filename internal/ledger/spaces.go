@@ -61,18 +61,24 @@ const (
 	Chain               // of a lease
 	Notes               // records or verifications
 	Probe               // written once to try the authority
-	Stray               // in the namespace of leases, and no lease's
+	Stray               // in the namespace of leases or of their records, and no lease's
 )
 
-// RoleOf says what ref is, and of which lease it is the chain.
+// RoleOf says what ref is, and of which lease it is the chain or has the records.
 func (l *Ledger) RoleOf(ref object.Ref) (role Role, lease string) {
 	space := git.Namespace(ref)
 	last := strings.TrimPrefix(string(ref), space)
 	switch {
 	case strings.HasPrefix(last, probePrefix) && (space == l.spaces.leases || space == l.spaces.records || space == git.Namespace(l.spaces.verifications)):
 		return Probe, ""
-	case ref == l.spaces.verifications, strings.HasPrefix(string(ref), l.spaces.records):
+	case ref == l.spaces.verifications:
 		return Notes, ""
+	case strings.HasPrefix(string(ref), l.spaces.records):
+		name, err := event.DecodeName(strings.TrimPrefix(string(ref), l.spaces.records))
+		if err != nil {
+			return Stray, ""
+		}
+		return Notes, name
 	case !strings.HasPrefix(string(ref), l.spaces.leases):
 		return Foreign, ""
 	}
