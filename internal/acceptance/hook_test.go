@@ -329,3 +329,93 @@ func TestOverrideIsNoDisagreement(t *testing.T) {
 	h.exits(0, "git-land", "-x", "true", "-m", "third", "--", "third")
 	h.exits(0, "git-land", "reconcile")
 }
+
+// Where nobody has said which of several remotes decides, what nobody would protect
+// goes through.
+func TestPrePushWithoutAnAuthority(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.git("remote", "add", "fork", gittest.URL(gittest.Bare(t)))
+	c := h.commit()
+	h.pushes(h.seat, 0, "", "origin", c+":refs/heads/topic", c+":refs/tags/v1")
+	h.pushes(h.seat, 1, "none is chosen", "origin", c+":main")
+	h.pushes(h.with("GIT_LEASE_TOKEN=none"), 0, "", "origin", c+":refs/heads/other")
+	h.git("config", "lease.remote", "origin")
+	h.pushes(h.seat, 0, "", "fork", c+":refs/heads/main")
+	h.pushes(h.with("GIT_LEASE_TOKEN=none"), 1, "GIT_LEASE_TOKEN", "origin", c+":main")
+}
+
+// The lease that keeps a branch counts, and not the one that is called like it.
+func TestPrePushAsksForTheLeaseThatKeepsTheBranch(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.git("config", "lease.protect", "*")
+	h.exits(0, "git", "push", "-q", "--no-verify", "origin", h.commit()+":refs/heads/rel")
+	h.git("config", "lease.name", "main")
+	h.write(map[string]string{"second": "landed\n"})
+	h.exits(0, "git-land", "--onto", "rel", "-x", "true", "-m", "second", "--", "second")
+	h.git("config", "--unset", "lease.name")
+	to := h.git("commit-tree", "-p", h.commit(), "-m", "by hand", "origin/main^{tree}") + ":rel"
+	namesake := h.session("namesake")
+	namesake.exits(0, "git-lease", "acquire", "rel")
+	h.pushes(namesake, 1, "protected by the lease main", "--force", "origin", to)
+	keeper := h.session("keeper")
+	keeper.exits(0, "git-lease", "acquire", "main")
+	h.pushes(keeper, 0, "", "--force", "origin", to)
+	h.exits(0, "git-land", "override", "--reason", "back again", "+origin/main:rel")
+	if got := h.kinds(); got != "adopt land adopt land acquire override" {
+		t.Errorf("events of main %q", got)
+	}
+}
+
+// Refspecs mean what they do in git push, and nothing is dropped but on purpose.
+func TestOverrideRefspecs(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	c := h.commit()
+	h.git("tag", "v1", c)
+	h.git("tag", "main", "HEAD~")
+	for _, bad := range [][]string{{"HEAD"}, {"HEAD:@"}, {"nothing"}, {"main:x", "main:x"}, {"refs/*:refs/*"}, {":"}} {
+		h.exits(129, "git-land", append([]string{"override", "--reason", "by hand", "--"}, bad...)...)
+	}
+	h.exits(5, "git-land", "override", "--reason", "by hand", "HEAD~:main")
+	h.exits(0, "git-land", "override", "--reason", "by hand", "v1", c+":heads/topic", "v1:v2")
+	refs := gittest.Refs(t, h.remote)
+	for _, ref := range []string{"refs/tags/v1", "refs/heads/topic", "refs/tags/v2"} {
+		if refs[ref] != c {
+			t.Errorf("%s is at %q", ref, refs[ref])
+		}
+	}
+	h.exits(5, "git-land", "override", "--reason", "by hand", "HEAD:refs/tags/v1")
+	h.exits(129, "git-land", "override", "--reason", "by hand", "main") // the branch, which is there already
+	h.exits(0, "git-land", "override", "--reason", "by hand", ":topic", ":refs/tags/v2")
+	// Somebody lands while it is under way: what it decided on is not there any more.
+	other := clone(t, h.remote)
+	other.write(map[string]string{"between": "landed\n"})
+	gittest.Script(t, filepath.Join(h.dir, ".git/hooks/pre-push"), `#!/bin/sh
+mkdir .git/once 2>/dev/null || exit 0
+cd '`+other.dir+`' && unset GIT_DIR && '`+bin+`/git-land' --force-unverified --reason r -m between -- between
+`)
+	h.exits(5, "git-land", "override", "--reason", "by hand", "+HEAD~:main")
+	if got := gittest.Git(t, h.remote, "show", "main:between"); got != "landed" {
+		t.Errorf("main has %q", got)
+	}
+	h.git("switch", "-q", "main")
+	if r := h.exits(5, "git-land", "override", "--remote", ".", "--reason", "by hand", "+HEAD~:main"); !strings.Contains(r.Stderr, "is checked out in") {
+		t.Errorf("told %q", r.Stderr)
+	}
+}
+
+// A directory of hooks that other repositories use is not ours to write to.
+func TestHookInstallKeepsOutOfSharedDirectories(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	shared := t.TempDir()
+	s.git("config", "core.hooksPath", shared)
+	if r := s.exits(5, "git-lease", "hook", "install"); !strings.Contains(r.Stderr, "not of this repository alone") {
+		t.Errorf("told %q", r.Stderr)
+	}
+	if left, _ := os.ReadDir(shared); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"gitland/internal/hook"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
+	"gitland/internal/session"
 )
 
 func hookCommand() *command {
@@ -182,17 +183,20 @@ func guard(ctx context.Context, c *call) error {
 	if p.Updates, err = hook.ReadPush(c.env.Stdin); err != nil || len(p.Updates) == 0 {
 		return err
 	}
-	l, err := c.open(ctx, "")
+	repo, err := c.repo(ctx)
 	if err != nil {
 		return err
+	}
+	l, err := c.authority(repo, "")
+	if err != nil {
+		defer repo.Close()
+		return hook.Unchosen(repo, p.Updates, err)
 	}
 	defer closing(ctx, l)
 	if p.Want, err = c.want(l, ""); err != nil {
 		return err
 	}
-	if p.Session, err = l.Dir.FromEnv(c.env.Get); err != nil {
-		return err
-	}
+	p.Session = func() (session.Source, error) { return l.Dir.FromEnv(c.env.Get) }
 	return hook.Guard(ctx, l, p)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
+	"gitland/internal/git"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
 )
@@ -32,8 +33,12 @@ type protection struct {
 // configured are the patterns of lease.protect; a branch that git already knows to be the
 // target stands for them where there are none.
 func configured(l *ledger.Ledger, target object.Ref) (protection, error) {
+	return patterns(l.Repo.Config, target)
+}
+
+func patterns(c git.Config, target object.Ref) (protection, error) {
 	var p protection
-	for _, pattern := range l.Repo.Config.All("lease.protect") {
+	for _, pattern := range c.All("lease.protect") {
 		pattern = strings.TrimPrefix(pattern, "refs/heads/")
 		p.patterns = append(p.patterns, pattern)
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {

@@ -54,6 +54,10 @@ func Install(ctx context.Context, repo *git.Repo, tool string, names []string) (
 	if err != nil {
 		return nil, err
 	}
+	if !within(dir, repo.CommonDir) && !within(dir, repo.Top) {
+		return nil, fault.New(fault.Conflict, "%s, where git looks for hooks by core.hooksPath, is not of this repository alone: others would get the hook as well", dir).
+			WithHint("git config --local core.hooksPath %s   (then again)", fault.Command(filepath.Join(repo.CommonDir, "hooks")))
+	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
@@ -76,8 +80,8 @@ func install(path, name, tool string) (Change, error) {
 	}
 	has, err := os.ReadFile(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist) && !exists(path): // a dangling link is one that was there
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return c, err
 	case bytes.Equal(has, want):
 		c.Done = "unchanged"
@@ -151,6 +155,23 @@ func stub(name, tool string) ([]byte, error) {
 func isOurs(content []byte) bool {
 	_, rest, _ := bytes.Cut(content, []byte("\n"))
 	return bytes.HasPrefix(rest, []byte(mark))
+}
+
+// within reports whether a directory lies below another one, and not at it.
+func within(dir, top string) bool {
+	rest, err := filepath.Rel(resolved(top), resolved(dir))
+	return top != "" && err == nil && rest != "." && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
+}
+
+// resolved is path without symbolic links, as far as it exists.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(resolved(parent), filepath.Base(path))
+	}
+	return path
 }
 
 func exists(path string) bool {

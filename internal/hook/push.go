@@ -24,7 +24,8 @@ type Push struct {
 	// Updates are the refs of the remote that would move. The old objects are what
 	// the remote advertised.
 	Updates []event.Update
-	Session session.Source
+	// Session is where the token of the session is; asked for when it is needed.
+	Session func() (session.Source, error)
 	// Event is the event by which one of our own commands accounts for the push
 	// (GIT_LEASE_EVENT); empty for anybody else's.
 	Event object.OID
@@ -102,6 +103,25 @@ func Guard(ctx context.Context, l *ledger.Ledger, p Push) error {
 		return why
 	}
 	return p.override(ctx, l, refused)
+}
+
+// Unchosen says what to do about a push where it cannot be told which repository
+// decides: why is that. What could be protected anywhere is refused, all else goes.
+func Unchosen(repo *git.Repo, updates []event.Update, why error) error {
+	keep, err := patterns(repo.Config, "")
+	if err != nil {
+		return err
+	}
+	if onto := repo.Config.Get("land.onto"); len(keep.patterns) == 0 && onto != "" {
+		keep.patterns = []string{strings.TrimPrefix(onto, "refs/heads/")}
+	}
+	for _, u := range updates {
+		ours := strings.HasPrefix(string(u.Ref), "refs/lease/") || strings.HasPrefix(string(u.Ref), "refs/notes/landing/") || u.Ref == "refs/notes/verification"
+		if ours || keep.covers(u.Ref) || len(keep.patterns) == 0 && (u.Ref == "refs/heads/main" || u.Ref == "refs/heads/master") {
+			return why
+		}
+	}
+	return nil
 }
 
 // interesting reports whether a ref could be protected at all.
@@ -191,7 +211,7 @@ func (p Push) allowed(ctx context.Context, l *ledger.Ledger, u event.Update, loo
 	v, known := looked[want.Name]
 	if !known {
 		var err error
-		if v, err = l.Fetch(ctx, want); err != nil {
+		if v, err = l.FetchKeeper(ctx, want); err != nil {
 			if f, ok := errors.AsType[*fault.Error](err); ok && f.Class == fault.Unreachable {
 				f.What = fmt.Sprintf("%s is protected, and whether its lease may be used is not known: %s", u.Ref.Branch(), f.What)
 			}
@@ -202,7 +222,11 @@ func (p Push) allowed(ctx context.Context, l *ledger.Ledger, u event.Update, loo
 	if v.Problem != nil {
 		return v.Problem
 	}
-	have, err := p.Session.Load()
+	from, err := p.Session()
+	if err != nil {
+		return err
+	}
+	have, err := from.Load()
 	if err != nil && !errors.Is(err, session.ErrNoToken) {
 		return err
 	}

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -41,10 +42,16 @@ func Override(ctx context.Context, l *ledger.Ledger, o Overriding) (event.Event,
 	if len(o.Updates) == 0 {
 		return event.Event{}, fault.New(fault.Usage, "no ref is to move").WithHint("git land override --reason TEXT main")
 	}
-	for _, u := range o.Updates {
-		if role, _ := l.RoleOf(u.Ref); role == ledger.Probe || role == ledger.Stray || role == ledger.Chain && u.New != "" {
+	for i, u := range o.Updates {
+		if slices.ContainsFunc(o.Updates[:i], func(other event.Update) bool { return other.Ref == u.Ref }) {
+			return event.Event{}, fault.New(fault.Usage, "%s is named twice", u.Ref.Branch()).WithHint("name each ref once")
+		}
+		if role, _ := l.RoleOf(u.Ref); role == ledger.Probe || role == ledger.Stray && u.New != "" || role == ledger.Chain && u.New != "" {
 			return event.Event{}, fault.New(fault.Usage, "%s is not for pushing by hand", u.Ref).WithHint("git lease -h")
 		}
+	}
+	if err := o.unoccupied(ctx, l); err != nil {
+		return event.Event{}, err
 	}
 	if err := l.Ready(ctx); err != nil {
 		return event.Event{}, err
@@ -54,12 +61,16 @@ func Override(ctx context.Context, l *ledger.Ledger, o Overriding) (event.Event,
 		return event.Event{}, err
 	}
 	together = together && !o.Announce
+	if o.Want, err = o.keeper(ctx, l); err != nil {
+		return event.Event{}, err
+	}
 	var moves []git.Move
+	seen := map[object.Ref]object.OID{} // at the first look: who rewrites has decided on that
 	e, err := l.Append(ctx, o.Want, func(v ledger.View, d *ledger.Draft) error {
 		updates := o.Updates
 		if !o.Announce {
 			var err error
-			if updates, err = o.present(ctx, l); err != nil {
+			if updates, err = o.present(ctx, l, seen); err != nil {
 				return err
 			}
 		}
@@ -84,9 +95,66 @@ func Override(ctx context.Context, l *ledger.Ledger, o Overriding) (event.Event,
 	return *e, moveApart(ctx, l, *e, moves)
 }
 
+// keeper is what to want for the lease on whose log the override belongs: the one
+// that keeps the branches, or has the records, that move; else the one asked for.
+func (o Overriding) keeper(ctx context.Context, l *ledger.Ledger) (ledger.Want, error) {
+	w := o.Want
+	var kept object.Ref // by the lease w.Name
+	for _, u := range o.Updates {
+		role, name := l.RoleOf(u.Ref)
+		switch {
+		case role == ledger.Chain && name == w.Name:
+			return w, fault.New(fault.Usage, "%s cannot have on its own log that it is deleted", u.Ref).
+				WithHint("name another lease's branch with --onto")
+		case role == ledger.Foreign && strings.HasPrefix(string(u.Ref), "refs/heads/"):
+			v, err := l.FetchKeeper(ctx, ledger.Want{Name: cmp.Or(o.Want.Name, u.Ref.Branch()), Branch: u.Ref})
+			if err != nil {
+				return w, err
+			}
+			if name = v.Name; !v.Keeps(u.Ref) {
+				name = ""
+			}
+		case role != ledger.Notes:
+			name = ""
+		}
+		switch {
+		case name == "":
+		case kept != "" && name != w.Name:
+			return w, fault.New(fault.Usage, "%s is of the lease %s, and %s of %s: an override is on the log of one", kept.Branch(), w.Name, u.Ref.Branch(), name).
+				WithHint("override them one by one")
+		default:
+			w.Name, kept = name, u.Ref
+			if strings.HasPrefix(string(u.Ref), "refs/heads/") {
+				w.Branch = u.Ref
+			}
+		}
+	}
+	return w, nil
+}
+
+// unoccupied refuses to move a branch of this repository, where it is itself the
+// authority, under a work tree that has it checked out.
+func (o Overriding) unoccupied(ctx context.Context, l *ledger.Ledger) error {
+	if !l.IsLocal() {
+		return nil
+	}
+	trees, err := l.Repo.Worktrees(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range trees {
+		if w.Bare || w.Gone || !slices.ContainsFunc(o.Updates, func(u event.Update) bool { return u.Ref == w.Branch }) {
+			continue
+		}
+		return fault.New(fault.Conflict, "%s is checked out in %s, whose files would be left behind", w.Branch.Branch(), w.Path).
+			WithHint("%s   (and again)", fault.Command("git", "-C", w.Path, "switch", "--detach"))
+	}
+	return nil
+}
+
 // present gives updates with the old objects that the authority has now, if they
 // lose nothing that they may not.
-func (o Overriding) present(ctx context.Context, l *ledger.Ledger) ([]event.Update, error) {
+func (o Overriding) present(ctx context.Context, l *ledger.Ledger, seen map[object.Ref]object.OID) ([]event.Update, error) {
 	refs, err := l.Refs(ctx)
 	if err != nil {
 		return nil, err
@@ -97,6 +165,11 @@ func (o Overriding) present(ctx context.Context, l *ledger.Ledger) ([]event.Upda
 		if u.Old == u.New {
 			return nil, fault.New(fault.Usage, "%s is at %s already", u.Ref.Branch(), l.Remote).WithHint("leave it out")
 		}
+		if first, again := seen[u.Ref]; again && first != u.Old {
+			return nil, fault.New(fault.Conflict, "%s at %s has moved meanwhile, to %s", u.Ref.Branch(), l.Remote, u.Old.Short()).
+				WithHint("git fetch %s   (and look again)", l.Remote)
+		}
+		seen[u.Ref] = u.Old
 		if u.Old != "" && u.New != "" && !slices.Contains(o.Rewrite, u.Ref) {
 			if err := loses(ctx, l, u); err != nil {
 				return nil, err
@@ -159,9 +232,6 @@ func (r Refspec) Rewrites() bool { return strings.HasPrefix(string(r), "+") }
 // Update resolves a refspec in this clone. The error is of class Usage.
 func (r Refspec) Update(ctx context.Context, repo *git.Repo) (event.Update, error) {
 	source, target, explicit := strings.Cut(strings.TrimPrefix(string(r), "+"), ":")
-	if !explicit {
-		target = source
-	}
 	bad := func(format string, args ...any) (event.Update, error) {
 		return event.Update{}, fault.New(fault.Usage, "refspec %q: "+format, append([]any{string(r)}, args...)...).
 			WithHint("git land override --reason TEXT HEAD:main")
@@ -169,14 +239,41 @@ func (r Refspec) Update(ctx context.Context, repo *git.Repo) (event.Update, erro
 	if strings.ContainsAny(string(r), "*\n\x00") {
 		return bad("one ref at a time")
 	}
-	var u event.Update
-	var err error
-	if strings.HasPrefix(target, "refs/") {
-		u.Ref, err = object.ParseRef(target)
-	} else {
-		u.Ref, err = object.BranchRef(target)
+	// A name without a slash to begin with is a branch, else a tag, as it is here.
+	here := func(name string) (string, error) {
+		for _, full := range []string{name, "refs/heads/" + name, "refs/tags/" + name} {
+			if !strings.HasPrefix(full, "refs/") {
+				continue
+			}
+			if _, err := repo.Lookup(ctx, full); !errors.Is(err, git.ErrNotFound) {
+				return full, err
+			}
+		}
+		return "", nil
 	}
-	if err != nil {
+	var u event.Update
+	full, err := here(source)
+	switch {
+	case err != nil:
+		return u, err
+	case !explicit && full == "":
+		return bad("there is no branch or tag %s here", source)
+	case !explicit:
+		source, target = full, full
+	case full != "":
+		source = full
+	}
+	switch {
+	case target == "HEAD" || target == "@":
+		return bad("HEAD is where somebody stands, and no ref to push to")
+	case strings.HasPrefix(target, "heads/") || strings.HasPrefix(target, "tags/"):
+		target = "refs/" + target
+	case !strings.HasPrefix(target, "refs/") && strings.HasPrefix(full, "refs/tags/"):
+		target = "refs/tags/" + target
+	case !strings.HasPrefix(target, "refs/"):
+		target = "refs/heads/" + target
+	}
+	if u.Ref, err = object.ParseRef(target); err != nil {
 		return bad("%w", err)
 	}
 	if explicit && source == "" {

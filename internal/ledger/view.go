@@ -80,6 +80,34 @@ func (l *Ledger) Fetch(ctx context.Context, w Want) (View, error) {
 	return l.view(ctx, w, r)
 }
 
+// FetchKeeper is Fetch for the lease that keeps the branch: the one named, if that
+// lists it or no other does. It asks for the others only where it does not.
+func (l *Ledger) FetchKeeper(ctx context.Context, w Want) (View, error) {
+	v, err := l.Fetch(ctx, w)
+	if err != nil || v.Keeps(v.Branch) {
+		return v, err
+	}
+	names, err := l.Names(ctx)
+	if err != nil {
+		return v, err
+	}
+	for _, name := range names {
+		if name == v.Name {
+			continue
+		}
+		other, err := l.Fetch(ctx, Want{Name: name, Branch: v.Branch})
+		if err != nil || other.Keeps(v.Branch) {
+			return other, err
+		}
+	}
+	return v, nil
+}
+
+// Keeps reports whether a branch is under the lease.
+func (v View) Keeps(branch object.Ref) bool {
+	return v.Tip != nil && slices.Contains(v.Tip.State.Branches, branch)
+}
+
 func (l *Ledger) view(ctx context.Context, w Want, r reading) (View, error) {
 	v := View{Name: w.Name, Branch: w.Branch, Base: r.base,
 		Records: r.records, Verifications: r.verifications, LastGood: r.seen}
