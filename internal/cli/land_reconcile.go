@@ -155,6 +155,9 @@ func (c *call) printReport(l *ledger.Ledger, report reconcile.Report, r reconcil
 			c.out.printf("    see: %s\n", joinOIDs(f.Others))
 		}
 		c.out.printf("    to settle it: %s\n", f.Command)
+		for _, w := range f.Otherwise {
+			c.out.printf("    or: %s   (%s)\n", w.Command, w.When)
+		}
 	}
 	c.printNotices(l, report, r)
 	if err == nil {

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sort"
 
@@ -32,7 +33,20 @@ type Adopted struct {
 	// Accepted means that the chain already leads over what this clone had
 	// seen, by somebody else's adopt, and that this clone now follows it.
 	Accepted bool
+	// From is the event that the chain goes on from; nil where it begins anew.
+	From *event.Event
+	// Left are the newest events of the chain that was led over which are not in the
+	// one that goes on, newest first, at most MaxLeft; LeftOut is how many they are
+	// in all, and Unread how many objects among them are no event.
+	Left            []event.Event
+	LeftOut, Unread int
+	// Deleted means that there was no chain to compare with: what was in it after
+	// From is not known here.
+	Deleted bool
 }
+
+// MaxLeft bounds Adopted.Left.
+const MaxLeft = 5
 
 // Adopt is idempotent: an adopted branch is adopted. With Over it returns a
 // fault of class Ambiguous when the tip, or what it stands on, is of a newer
@@ -87,8 +101,12 @@ func adoptOver(ctx context.Context, l *ledger.Ledger, a Adoption) (Adopted, erro
 		return done, fault.New(fault.Usage, "the tip of %s is %s, not %s", v.Name, v.BadTip, a.Over).
 			WithHint("%s", l.Command("git", "lease", "show", v.Name))
 	}
-	if accepted, err := accept(ctx, l, v); err != nil || accepted {
-		done.Accepted = accepted
+	if accepted, err := accept(ctx, l, v); err != nil || accepted != nil {
+		done.Accepted = accepted != nil
+		if accepted != nil {
+			done.From = accepted
+			done.leaves(ctx, l, v.Name, v.LastGood, accepted.OID)
+		}
 		return done, err
 	}
 	good, bad, err := around(ctx, l, v)
@@ -121,12 +139,49 @@ func adoptOver(ctx context.Context, l *ledger.Ledger, a Adoption) (Adopted, erro
 	if err != nil {
 		return done, err
 	}
+	done.From, done.Deleted = good, v.Deleted
+	if from := object.OID(""); !v.Deleted {
+		if good != nil {
+			from = good.OID
+		}
+		done.leaves(ctx, l, v.Name, v.BadTip, from)
+	}
 	v.LastGood = seen
 	if err := l.Overrule(ctx, v, d, old); err != nil {
 		return done, err
 	}
 	done.Event = &e
 	return done, nil
+}
+
+// leaves fills in what of the chain with the tip over is not in the one with the tip
+// good. What cannot be walked is not counted.
+func (a *Adopted) leaves(ctx context.Context, l *ledger.Ledger, name string, over, good object.OID) {
+	ids, err := l.Repo.FirstParents(ctx, over, "", math.MaxInt32)
+	if err != nil {
+		a.Unread = 1 // it is no commit
+		return
+	}
+	stays := map[object.OID]bool{}
+	if good != "" { // an adopt has what it leads over for a second parent, which does not make that part of the chain
+		kept, _ := l.Repo.FirstParents(ctx, good, "", math.MaxInt32)
+		for _, oid := range kept {
+			stays[oid] = true
+		}
+	}
+	for _, oid := range ids {
+		if stays[oid] {
+			break
+		}
+		e, err := l.Event(ctx, oid, name)
+		if err != nil {
+			a.Unread++
+			continue
+		}
+		if a.LeftOut++; len(a.Left) < MaxLeft {
+			a.Left = append(a.Left, e)
+		}
+	}
 }
 
 // isSound reports whether the chain folds from its first event on. Nobody asks
@@ -197,21 +252,21 @@ func soundBelow(ctx context.Context, l *ledger.Ledger, v ledger.View, e event.Ev
 }
 
 // accept follows a chain whose past is not the one that this clone saw, if
-// somebody has led it over that past on the record.
-func accept(ctx context.Context, l *ledger.Ledger, v ledger.View) (bool, error) {
+// somebody has led it over that past on the record: then it is the new tip.
+func accept(ctx context.Context, l *ledger.Ledger, v ledger.View) (*event.Event, error) {
 	if v.LastGood == "" || v.Deleted {
-		return false, nil
+		return nil, nil
 	}
 	tip, err := l.Event(ctx, v.BadTip, v.Name)
 	if err != nil {
-		return false, nil // malformed: there is nothing to accept
+		return nil, nil // malformed: there is nothing to accept
 	}
 	run, err := l.Since(ctx, tip, tip.Root())
 	if err != nil {
-		return false, nil
+		return nil, nil
 	}
 	if _, err := chain.Fold(run); err != nil {
-		return false, nil
+		return nil, nil
 	}
 	for _, e := range run {
 		if e.Kind != event.Adopt || e.By.Adopt.Over == "" {
@@ -221,8 +276,8 @@ func accept(ctx context.Context, l *ledger.Ledger, v ledger.View) (bool, error) 
 		known, err := l.Repo.IsAncestor(ctx, v.LastGood, over)
 		if err == nil && known {
 			l.Follow(v, tip)
-			return true, nil
+			return &tip, nil
 		}
 	}
-	return false, nil
+	return nil, nil
 }

@@ -21,8 +21,7 @@ func (l *Ledger) trust(ctx context.Context, v *View, tip object.OID) error {
 			if v.Deleted, v.BadTip = true, v.LastGood; v.BadTip.IsZero() {
 				v.BadTip = v.Records
 			}
-			v.Problem = l.ambiguous(v, "the lease %s has landing records or a past, but no chain at %s: it was deleted there, or lease.namespace is another one here than where it was begun", v.Name, l.Remote).
-				WithHint("where it was deleted: %s", l.Command("git", "lease", "adopt", v.Name, "--over", string(v.BadTip), "--reason", "WHY"))
+			v.Problem = l.ambiguous(ctx, v, "the lease %s has landing records or a past, but no chain at %s: it was deleted there, or lease.namespace is another one here than where it was begun", v.Name, l.Remote)
 		}
 		return nil
 	}
@@ -37,7 +36,11 @@ func (l *Ledger) trust(ctx context.Context, v *View, tip object.OID) error {
 		v.Newer, v.Problem = true, NewerFault(*v, err)
 		return nil
 	case isAmbiguous(err):
-		v.Problem = l.ambiguous(v, "the lease %s is ambiguous: %v", v.Name, err)
+		if v.Lost, _ = l.lost(ctx, *v); v.Lost {
+			v.Problem = l.ambiguous(ctx, v, "the lease %s is ambiguous: its chain was put back to %s, which is older than what this clone saw before", v.Name, tip.Short())
+			return ctx.Err()
+		}
+		v.Problem = l.ambiguous(ctx, v, "the lease %s is ambiguous: %v", v.Name, err)
 		return nil
 	default:
 		return err
@@ -61,11 +64,39 @@ func NewerFault(v View, err error) *fault.Error {
 		WithFacts(map[string]any{"lease": v.Name, "tip": v.BadTip, "last_good": v.LastGood, "format": newer.Format, "knows": event.Format})
 }
 
-func (l *Ledger) ambiguous(v *View, format string, args ...any) *fault.Error {
-	return fault.New(fault.Ambiguous, format, args...).
-		WithFacts(map[string]any{"lease": v.Name, "tip": v.BadTip, "last_good": v.LastGood}).
-		WithHint("look with `%s`, then: %s", l.Command("git", "lease", "log", v.Name),
-			l.Command("git", "lease", "adopt", v.Name, "--over", string(v.BadTip), "--reason", "WHY"))
+func (l *Ledger) ambiguous(ctx context.Context, v *View, format string, args ...any) *fault.Error {
+	f := fault.New(fault.Ambiguous, format, args...).
+		WithFacts(map[string]any{"lease": v.Name, "tip": v.BadTip, "last_good": v.LastGood})
+	over := l.Command("git", "lease", "adopt", v.Name, "--over", string(v.BadTip), "--reason", "WHY")
+	back, seen := l.PutBack(ctx, *v)
+	switch {
+	case back != "":
+		return f.WithHint("%s   (puts back %s, and can overwrite nothing; another clone may have seen more, and does better to push what it has; what nobody can put back is led over: %s)", back, seen, over)
+	case v.Deleted:
+		return f.WithHint("%s   (in a clone that has seen the chain: it names the push that puts it back; where there is none: %s)", l.Command("git", "lease", "show", v.Name), over)
+	}
+	return f.WithHint("look with `%s`, then: %s", l.Command("git", "lease", "log", v.Name), over)
+}
+
+// PutBack is the command that gives the authority back the events that it lost and
+// this clone has seen, and which those are, in words. Both are empty where the chain
+// was neither deleted nor put back to an older event, or was never seen here. A push
+// without force only goes forward: it can drop nothing that another clone has put
+// back meanwhile.
+func (l *Ledger) PutBack(ctx context.Context, v View) (command, seen string) {
+	if !v.Deleted && !v.Lost || v.LastGood == "" {
+		return "", ""
+	}
+	seen = "what this clone has seen"
+	if e, err := l.Event(ctx, v.LastGood, v.Name); err == nil {
+		seen += fmt.Sprintf(", up to event %d", e.Seq)
+	}
+	return l.push(l.mirror("seen/"+component(v.Name)), l.spaces.leases+component(v.Name)), seen
+}
+
+// push is the command that pushes a ref or object of this clone to the authority.
+func (l *Ledger) push(from, to string) string {
+	return fault.Command("git", "push", l.Remote, from+":"+to)
 }
 
 // A brokenError says what makes a chain unusable.

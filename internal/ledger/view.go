@@ -36,6 +36,7 @@ type View struct {
 	// should; for a chain that was Deleted, what is left of it.
 	BadTip  object.OID
 	Deleted bool
+	Lost    bool // Problem is that the chain was put back to an event before LastGood
 	Newer   bool // Problem is that the format is newer than ours
 	// LastGood is the last tip that this clone has seen and checked.
 	LastGood object.OID

@@ -195,10 +195,10 @@ func (b *batch) room(size int) []byte {
 	return b.data[at : at+size : at+size]
 }
 
-// Lost says what became of the last tip that this clone saw, where the chain of
-// v does not descend from it: lost is true where the chain was put back to an
-// earlier event, and false where it went on elsewhere, or cannot be read.
-func (l *Ledger) Lost(ctx context.Context, v View) (lost bool, err error) {
+// lost reports whether the chain of v, which does not descend from the last tip that
+// this clone saw, was put back to an earlier event. Otherwise it went on elsewhere,
+// or cannot be read.
+func (l *Ledger) lost(ctx context.Context, v View) (bool, error) {
 	if v.BadTip == "" || v.LastGood == "" || v.Deleted || v.BadTip == v.LastGood {
 		return false, nil
 	}

@@ -130,9 +130,11 @@ func (s *state) compareChain() bool {
 		s.find(f, "the chain of the lease %s has events of a newer format, which this version cannot read: a reader would conclude from what it can read, which is not all", v.Name)
 	case v.Deleted:
 		f.Code = ChainDeleted
+		f.Command, f.Otherwise = s.putBack(over)
 		s.find(f, "the lease %s has landing records or a past, but no chain at %s: a reader would conclude that nobody holds it and that nothing ever happened", v.Name, s.l.Remote)
-	case s.lost:
+	case v.Lost:
 		f.Code = ChainLostEvents
+		f.Command, f.Otherwise = s.putBack(over)
 		s.find(f, "the chain of the lease %s was put back to %s and has lost events that this clone has seen: a reader would conclude that what they say never happened", v.Name, at.Short())
 	case broken != nil && ledger.IsMissing(s.chainErr):
 		f.Code, f.Command = ChainUnreadable, s.l.Command("git", "lease", "log", v.Name)
@@ -148,6 +150,16 @@ func (s *state) compareChain() bool {
 		s.find(f, "the chain of the lease %s does not descend from %s, which this clone has seen: a reader would conclude that what was there before never happened", v.Name, v.LastGood.Short())
 	}
 	return false
+}
+
+// putBack are the ways out of a chain that has lost events: over is the last.
+func (s *state) putBack(over string) (first string, otherwise []Way) {
+	back, seen := s.l.PutBack(s.ctx, s.view)
+	if back == "" {
+		return s.l.Command("git", "lease", "show", s.view.Name),
+			[]Way{{over, "when no clone has seen the chain; in one that has, the first names the push that puts it back"}}
+	}
+	return back, []Way{{over, "when nobody can put it back; the push gives back " + seen + ", and another clone may have seen more"}}
 }
 
 // compareHold looks for a lease that an operation holds which had ended before.

@@ -59,10 +59,18 @@ type Finding struct {
 	Operation string     `json:"operation,omitempty"`
 	// Text is one sentence: what disagrees, and what a reader would conclude.
 	Text string `json:"text"`
-	// Command settles it.
-	Command string `json:"command"`
+	// Command settles it, and Otherwise are further ways, each losing more than the
+	// one before.
+	Command   string `json:"command"`
+	Otherwise []Way  `json:"otherwise,omitempty"`
 
 	subject any // what the repair is made from
+}
+
+// A Way is a command, and when to take it or what it costs, in a few words.
+type Way struct {
+	Command string `json:"command"`
+	When    string `json:"when"`
 }
 
 // MaxSubject bounds the subject in a Finding, in bytes.

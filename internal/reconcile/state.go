@@ -28,7 +28,6 @@ type state struct {
 
 	events   []event.Event // of the whole chain, oldest first; nil where it is not sound
 	chainErr error         // why it is not
-	lost     bool          // the chain was put back to an earlier event
 	adopted  *event.Event  // by which the branch came under the lease; nil when it has not
 
 	notes      []ledger.RecordNote
@@ -103,10 +102,6 @@ func (s *state) progress(what string) func(done, all int) {
 func (s *state) readChain() error {
 	v := s.view
 	if v.Problem != nil {
-		var err error
-		if s.lost, err = s.l.Lost(s.ctx, v); err != nil && s.ctx.Err() != nil {
-			return err
-		}
 		if v.BadTip != "" && !v.Deleted && !v.Newer {
 			_, s.chainErr = s.l.WholeChain(s.ctx, v.Name, v.BadTip, s.progress("events"))
 		}
