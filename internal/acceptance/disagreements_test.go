@@ -125,6 +125,12 @@ func aboutTheChain() []seeded {
 		{code: "chain-lost-events", seed: func(a author, _ seat) { a.remoteGit("update-ref", "refs/lease/main", "refs/lease/main~") }},
 		{code: "records-unreadable", seed: func(a author, _ seat) { a.remoteGit("update-ref", "refs/notes/landing/main", "main:work") }},
 		{code: "records-not-fetched", seed: func(a author, _ seat) { a.remoteGit("config", "transfer.hideRefs", "refs/notes") }},
+		{code: "verifications-not-fetched", reason: true, alone: true, seed: func(a author, s seat) {
+			land := a.commit(a.view().Base)
+			r := a.record(land)
+			r.VerificationRef = a.commit("").Commit // nobody has that
+			a.tell(telling{acts: []event.Event{landedEvent(land)}, lines: []ledger.NoteLine{a.line(r)}, branch: land.Commit})
+		}},
 		{code: "chain-unreadable", seed: func(_ author, s seat) {
 			s.git("fetch", "-q", "--depth=1", "origin", "+refs/lease/main:refs/lease-remote/origin/lease/main")
 			s.git("update-ref", "refs/lease-remote/origin/seen/main", "refs/lease-remote/origin/lease/main")

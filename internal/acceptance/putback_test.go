@@ -81,3 +81,62 @@ func TestAdoptOverSaysWhatItLeavesOut(t *testing.T) {
 		t.Errorf("stderr %q", r.Stderr)
 	}
 }
+
+// Records and verifications that were deleted, or put back to older ones, are given
+// back by a clone that only looked at them; and what is gone is named all at once.
+func TestNotesThatAreGonePutBack(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s, looked := clone(t, remote), clone(t, remote)
+	s.write(map[string]string{"one": "1\n", "two": "2\n"})
+	s.exits(0, "git-land", "-x", "true", "-m", "one", "--", "one")
+	older := gittest.Refs(t, remote)
+	s.exits(0, "git-land", "-x", "true", "-m", "two", "--", "two")
+	looked.reconciles(0)
+	whole := gittest.Refs(t, remote)
+	const records, checks, chain = "refs/notes/landing/main", "refs/notes/verification", "refs/lease/main"
+	for _, c := range []struct {
+		lost map[string]string // to which older value; "" is deleted
+		want string
+	}{
+		{map[string]string{records: "", checks: ""}, "records-not-fetched verifications-not-fetched"},
+		{map[string]string{records: older[records], checks: older[checks]}, "verifications-not-fetched event-without-record"},
+		{map[string]string{records: "", checks: "", chain: ""}, "chain-deleted records-not-fetched verifications-not-fetched"},
+	} {
+		for ref, to := range c.lost {
+			if to == "" {
+				gittest.Git(t, remote, "update-ref", "-d", ref)
+			} else {
+				gittest.Git(t, remote, "update-ref", ref, to)
+			}
+		}
+		looked.try("git-lease", "show") // which must not forget what it saw
+		got := looked.reconciles(7)
+		if got.codes() != c.want {
+			t.Errorf("found %q, want %q", got.codes(), c.want)
+		}
+		if out := looked.exits(0, "git-lease").Stdout; c.want[:5] == "chain" && !strings.Contains(out, "main at origin: ambiguous: ") {
+			t.Errorf("git lease: %s", out)
+		}
+		for _, f := range got.Report.Findings {
+			if !strings.HasPrefix(f.Command, "git push origin refs/lease-remote/origin/seen") {
+				t.Errorf("%s is settled by %q", f.Code, f.Command)
+				continue
+			}
+			looked.exits(0, "sh", "-c", f.Command)
+		}
+		sameRefs(t, "put back", whole, gittest.Refs(t, remote))
+		looked.reconciles(0)
+	}
+	// They were begun anew before anybody knew: it is told, and the last copy stays.
+	gittest.Git(t, remote, "update-ref", "-d", checks)
+	s.write(map[string]string{"three": "3\n"})
+	s.git("update-ref", "-d", "refs/lease-remote/origin/seen-verification")
+	s.verify("three")
+	if got := looked.reconciles(7).codes(); got != "verifications-not-fetched" {
+		t.Errorf("found %q", got)
+	}
+	looked.git("rev-parse", "--verify", "refs/lease-remote/origin/lost/seen-verification/"+whole[checks])
+	looked.reconciles(0, "--fix", "--reason", "seen")
+	s.reconciles(0)
+}

@@ -202,6 +202,17 @@ func runbookFindings() map[string]func(runbookCase) {
 			c.book.run(server, "records-hidden")
 			c.s.reconciles(0)
 		},
+		"records that were deleted": func(c runbookCase) {
+			a := newAuthor(c.T, c.remote)
+			a.lands()
+			c.s.reconciles(0)
+			was := a.remoteGit("rev-parse", "refs/notes/landing/main")
+			a.remoteGit("update-ref", "-d", "refs/notes/landing/main")
+			c.book.run(c.s, "records-put-back")
+			if now := a.remoteGit("rev-parse", "refs/notes/landing/main"); now != was {
+				c.Errorf("the records are at %s, want %s", now, was)
+			}
+		},
 		"records that were overwritten": func(c runbookCase) {
 			a := newAuthor(c.T, c.remote)
 			a.lands()

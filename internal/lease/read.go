@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"slices"
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
@@ -28,7 +29,7 @@ const (
 )
 
 // Show reads leases; it needs none and changes nothing. Without names it reads
-// all of them, and when there are none, the target branch's. A remote that does
+// all of them, also those that this clone has seen and that are gone, and when there are none, the target branch's. A remote that does
 // not answer is a fault of class Unreachable: it is never "free".
 func Show(ctx context.Context, l *ledger.Ledger, branch object.Ref, names ...string) ([]Status, error) {
 	if len(names) == 0 {
@@ -36,6 +37,13 @@ func Show(ctx context.Context, l *ledger.Ledger, branch object.Ref, names ...str
 		if names, err = l.Names(ctx); err != nil {
 			return nil, err
 		}
+		seen, err := l.Remembered(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, seen...)
+		slices.Sort(names)
+		names = slices.Compact(names)
 	}
 	if len(names) == 0 {
 		names = []string{""}

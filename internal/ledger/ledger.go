@@ -207,8 +207,8 @@ func (l *Ledger) Flush(ctx context.Context, message string, further ...git.Move)
 	err := l.Repo.MoveRefs(ctx, message, moves...)
 	if err != nil && len(moves) > len(further) {
 		err = l.Repo.MoveRefs(ctx, message, further...)
-		if len(memory) < len(moves) {
-			l.Repo.MoveRefs(ctx, message, memory...) // where it fails, another session knows as much
+		for _, m := range memory {
+			l.Repo.MoveRefs(ctx, message, m) // where it fails, another session knows as much
 		}
 	}
 	return err

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -98,6 +99,8 @@ func (l *Ledger) readMirror(ctx context.Context, name string, branch object.Ref)
 		object.Ref(l.mirror("records/" + enc)):                      &r.records,
 		object.Ref(l.mirror("verification")):                        &r.verifications,
 		object.Ref(l.mirror("seen/" + enc)):                         &r.seen,
+		object.Ref(l.mirror(seenRecords + enc)):                     &r.seenRecords,
+		object.Ref(l.mirror(seenVerifications)):                     &r.seenVerifications,
 		object.Ref(l.mirror("heads/" + component(branch.Branch()))): &r.base,
 		object.Ref(l.mirror("HEAD")):                                &head,
 	}
@@ -213,9 +216,90 @@ func (l *Ledger) fetched() {
 	maps.DeleteFunc(l.pending, func(ref object.Ref, _ git.Move) bool { return !l.isMemory(ref) })
 }
 
+// The memory of the last notes that were seen, in the mirror. A fetch deletes what
+// the authority has no more, and with it the only copy that a clone has of it.
+const (
+	seenRecords       = "seen-records/" // + the encoded lease name
+	seenVerifications = "seen-verification"
+)
+
 // isMemory reports whether a ref of the mirror is a last tip that was seen.
 func (l *Ledger) isMemory(ref object.Ref) bool {
-	return strings.HasPrefix(string(ref), l.mirror("seen/"))
+	rest := strings.TrimPrefix(string(ref), l.mirror(""))
+	return strings.HasPrefix(rest, "seen/") || strings.HasPrefix(rest, "lost/") || strings.HasPrefix(rest, seenRecords) || rest == seenVerifications
+}
+
+// keep plans to write down that notes were seen at tip, after seen. It returns seen
+// where the authority has lost that: it has no such notes any more, or older ones.
+// Those that were begun anew, or rewritten, are the new memory, and the old ones are kept below
+// "lost/": this may be the only clone that has them.
+func (l *Ledger) keep(ctx context.Context, rest string, seen, tip object.OID) (lost object.OID, err error) {
+	switch {
+	case tip.IsZero():
+		return seen, nil
+	case tip == seen:
+		return "", nil
+	}
+	if _, err := l.Repo.Commit(ctx, tip); err != nil {
+		return "", ctx.Err() // somebody overwrote them with what is no commit
+	}
+	if seen != "" {
+		if grown, err := l.Grown(ctx, tip, seen); err != nil || !grown {
+			if older, err := l.Grown(ctx, seen, tip); err == nil && older {
+				return seen, nil
+			}
+			l.replace(rest, seen)
+		}
+	}
+	l.note(rest, seen, tip)
+	return "", ctx.Err()
+}
+
+// replace keeps what the memory had before it goes over to other notes.
+func (l *Ledger) replace(rest string, seen object.OID) {
+	if seen != "" {
+		l.note("lost/"+rest+"/"+string(seen), "", seen)
+	}
+}
+
+// nearBy is how many commits are looked at before git is asked for all of them.
+const nearBy = 64
+
+// Grown reports whether the notes at tip have grown from those at old. It costs a
+// process only where they are far apart, or not the same notes.
+func (l *Ledger) Grown(ctx context.Context, tip, old object.OID) (bool, error) {
+	at := tip
+	for range nearBy {
+		if at == old {
+			return true, nil
+		}
+		c, err := l.Repo.Commit(ctx, at)
+		if err != nil {
+			return false, err
+		}
+		if len(c.Parents) == 0 {
+			return false, nil
+		}
+		if at = c.Parents[0]; len(c.Parents) > 1 {
+			break // somebody merged notes
+		}
+	}
+	return l.Repo.IsAncestor(ctx, old, tip)
+}
+
+// PutBackRecords is the command that gives the authority back the records that v says
+// were lost.
+func (l *Ledger) PutBackRecords(v View) string {
+	return l.push(l.mirror(seenRecords+component(v.Name)), l.spaces.records+component(v.Name))
+}
+
+// PutBackVerifications is the same of verifications: of a commit of this clone, or,
+// where that is empty, of the last that were seen.
+func (l *Ledger) PutBackVerifications(from object.OID) string {
+	if from == "" {
+		return l.push(l.mirror(seenVerifications), string(l.spaces.verifications))
+	}
+	return l.push(string(from), string(l.spaces.verifications))
 }
 
 // Moved tells the mirror what a publication on v has moved, so that "git log"
@@ -228,6 +312,8 @@ func (l *Ledger) Moved(v View, moves []git.Move) {
 			l.mirrored("lease/"+component(v.Name), m)
 		case object.Ref(l.spaces.records + component(v.Name)):
 			l.mirrored("records/"+component(v.Name), m)
+			l.replace(seenRecords+component(v.Name), v.LostRecords)
+			l.note(seenRecords+component(v.Name), cmp.Or(v.LostRecords, m.Old.OID()), m.New)
 		case v.Branch:
 			l.mirrored("heads/"+component(v.Branch.Branch()), m)
 		}

@@ -43,6 +43,9 @@ type View struct {
 
 	Records       object.OID // tip of the lease's landing records; may be empty
 	Verifications object.OID // tip of the verifications; may be empty
+	// LostRecords and LostVerifications are the last tips of these that this clone
+	// saw, where the authority has none any more or one that is older; else empty.
+	LostRecords, LostVerifications object.OID
 }
 
 // TipOID is the id of the newest event, empty when there is no chain.
@@ -115,11 +118,21 @@ func (l *Ledger) view(ctx context.Context, w Want, r reading) (View, error) {
 	if err := l.trust(ctx, &v, r.lease); err != nil {
 		return View{}, err
 	}
+	var err error
+	if v.LostRecords, err = l.keep(ctx, seenRecords+component(w.Name), r.seenRecords, r.records); err == nil {
+		v.LostVerifications, err = l.keep(ctx, seenVerifications, r.seenVerifications, r.verifications)
+	}
+	if err != nil {
+		return View{}, err
+	}
 	return v, nil
 }
 
 // A reading is the ids of the refs that make a View.
-type reading struct{ base, lease, records, verifications, seen object.OID }
+type reading struct {
+	base, lease, records, verifications  object.OID
+	seen, seenRecords, seenVerifications object.OID // the memory of this clone
+}
 
 func (l *Ledger) read(ctx context.Context, w Want) (reading, Want, error) {
 	if l.IsLocal() {
@@ -149,13 +162,14 @@ func (l *Ledger) readLocal(ctx context.Context, w Want) (reading, Want, error) {
 	if err != nil {
 		return reading{}, w, err
 	}
-	seen := object.Ref(l.mirror("seen/" + component(w.Name)))
-	refs, err := l.Repo.Refs(ctx, string(w.Branch), string(lease), string(records), string(l.VerificationsRef()), string(seen))
+	seen, seenNotes := object.Ref(l.mirror("seen/"+component(w.Name))), object.Ref(l.mirror(seenRecords+component(w.Name)))
+	seenChecks := object.Ref(l.mirror(seenVerifications))
+	refs, err := l.Repo.Refs(ctx, string(w.Branch), string(lease), string(records), string(l.VerificationsRef()), string(seen), string(seenNotes), string(seenChecks))
 	if err != nil {
 		return reading{}, w, err
 	}
 	return reading{base: refs[w.Branch], lease: refs[lease], records: refs[records],
-		verifications: refs[l.VerificationsRef()], seen: refs[seen]}, w, nil
+		verifications: refs[l.VerificationsRef()], seen: refs[seen], seenRecords: refs[seenNotes], seenVerifications: refs[seenChecks]}, w, nil
 }
 
 // component encodes a name that LeaseRef has accepted, or a branch, for the
@@ -244,6 +258,22 @@ func (l *Ledger) Names(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+// Remembered lists the leases whose chain this clone has seen at the authority.
+func (l *Ledger) Remembered(ctx context.Context) ([]string, error) {
+	seen := l.mirror("seen/")
+	refs, err := l.Repo.Refs(ctx, strings.TrimSuffix(seen, "/"))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for ref := range refs {
+		if name, err := event.DecodeName(strings.TrimPrefix(string(ref), seen)); err == nil {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // Branches lists the branches of the authority.

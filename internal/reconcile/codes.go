@@ -13,6 +13,7 @@ const (
 	RecordWithoutEvent  Code = "record-without-event"
 	IntentWithoutLand   Code = "intent-without-land"
 	RecordsNotFetched   Code = "records-not-fetched"
+	ChecksNotFetched    Code = "verifications-not-fetched"
 
 	RecordCommitGone Code = "record-commit-gone"
 	EventCommitGone  Code = "event-commit-gone"
@@ -50,7 +51,7 @@ const (
 // others from being looked for comes first.
 func Codes() []Code {
 	return []Code{ChainNewer, ChainDeleted, ChainRewritten, ChainLostEvents, ChainMalformed, ChainUnreadable,
-		HistoryNotFetched, RecordsUnreadable, RecordsNotFetched, RecordNewer, OperationOpen, HeldByDone, IntentWithoutLand, AdoptedTipGone,
+		HistoryNotFetched, RecordsUnreadable, RecordsNotFetched, ChecksNotFetched, RecordNewer, OperationOpen, HeldByDone, IntentWithoutLand, AdoptedTipGone,
 		EventCommitGone, RecordCommitGone, EventWithoutRecord, RecordWithoutEvent, CommitWithoutRecord,
 		CommitDiffers, TreeDiffers, BranchDiffers, BaseDiffers, UnitDiffers, OverrideDiffers,
 		EventDoubled, RecordDoubled, RecordMisplaced, RecordMalformed, OtherTreeVerified, WithoutVerification}
@@ -66,7 +67,7 @@ var mended = []Code{CommitWithoutRecord, EventWithoutRecord, RecordWithoutEvent}
 // event that names it, with the reason that somebody gave.
 var acknowledged = []Code{RecordCommitGone, EventCommitGone, AdoptedTipGone,
 	UnitDiffers, BranchDiffers, BaseDiffers, CommitDiffers, TreeDiffers, OverrideDiffers,
-	WithoutVerification, OtherTreeVerified, RecordMalformed, RecordMisplaced, RecordDoubled, EventDoubled}
+	WithoutVerification, OtherTreeVerified, ChecksNotFetched, RecordMalformed, RecordMisplaced, RecordDoubled, EventDoubled}
 
 // Fixable reports whether --fix settles a finding of the code, and whether it
 // needs a reason for it.

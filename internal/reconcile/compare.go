@@ -26,7 +26,10 @@ func (s *state) compare() {
 	}
 	s.unreadable = map[object.OID]bool{}
 	s.compareOperations()
-	if s.compareChain() && s.adopted != nil {
+	s.compareChecks()
+	if !s.compareChain() {
+		s.lostRecords(nil)
+	} else if s.adopted != nil {
 		s.compareHold()
 		s.compareNotes()
 		s.excuse()
@@ -284,20 +287,89 @@ func (s *state) compareUnrecorded(list []*landing) {
 	if s.notesErr != nil || len(list) == 0 {
 		return
 	}
-	if s.view.Records.IsZero() && len(s.landings) > 1 {
-		last := list[len(list)-1].events[0]
-		ref, _ := s.l.RecordsRef(s.view.Name)
-		s.find(Finding{Code: RecordsNotFetched, Object: last.OID, Commit: last.By.Land.Commit, subject: list},
-			"%s shows no %s: it is hidden from us, was deleted or never written, so nothing was fetched of the records of %d landings: a reader would conclude that they have none",
-			s.l.Remote, ref, len(list))
+	if s.view.Records.IsZero() && (len(s.landings) > 1 || s.view.LostRecords != "") {
+		s.lostRecords(list)
 		return
 	}
 	for _, n := range list {
 		e := n.events[0]
-		s.find(Finding{Code: EventWithoutRecord, Object: e.OID, Commit: e.By.Land.Commit, Others: []object.OID{e.By.Land.Commit}, Landing: n.id.String(), subject: n},
+		f := Finding{Code: EventWithoutRecord, Object: e.OID, Commit: e.By.Land.Commit, Others: []object.OID{e.By.Land.Commit}, Landing: n.id.String(), subject: n}
+		if s.view.LostRecords != "" { // they were put back to older ones
+			f.Command = s.l.PutBackRecords(s.view)
+			f.Otherwise = []Way{{s.command("git", "land", "reconcile", "--fix"), anew}}
+		}
+		s.find(f,
 			"the chain says that landing %s put %s on %s, and %s shows no record of it: a reader of the notes would conclude that it was pushed around the tool, with nothing to vouch for it",
 			n.id, e.By.Land.Commit.Short(), s.branch(), s.l.Remote)
 	}
+}
+
+// anew says what it costs to write records from the log.
+const anew = "writes the records anew from the log, which has no verifications: those are lost"
+
+// lostRecords tells that there is no ref with records. list are the landings that
+// have none for it; it is empty where the chain cannot be read, and then it is only
+// known where this clone saw records before.
+func (s *state) lostRecords(list []*landing) {
+	f := Finding{Code: RecordsNotFetched, subject: list}
+	ref, _ := s.l.RecordsRef(s.view.Name)
+	of := "the records"
+	if len(list) > 0 {
+		last := list[len(list)-1].events[0]
+		f.Object, f.Commit = last.OID, last.By.Land.Commit
+		of += " of " + counted(len(list), "landing")
+	} else if f.Object = s.view.LostRecords; f.Object == "" || !s.view.Records.IsZero() {
+		return
+	}
+	if s.view.LostRecords != "" {
+		f.Command = s.l.PutBackRecords(s.view)
+		if len(list) > 0 {
+			f.Otherwise = []Way{{s.command("git", "land", "reconcile", "--fix", "--reason", "WHY"),
+				"where no clone can put back what it saw: " + anew}}
+		}
+	}
+	s.find(f, "%s shows no %s: it is hidden from us, was deleted or never written, so nothing was fetched of %s: a reader would conclude that they have none",
+		s.l.Remote, ref, of)
+}
+
+// compareChecks looks for verifications that are gone: that this clone saw before, or
+// that the newest record which names some was judged by.
+func (s *state) compareChecks() {
+	v := s.view
+	if v.Tip == nil && v.Problem == nil {
+		return // nothing has landed
+	}
+	var judgedBy object.OID
+	for _, n := range s.landings {
+		for _, p := range n.records {
+			judgedBy = cmp.Or(p.value.VerificationRef, judgedBy)
+		}
+	}
+	if judgedBy != "" && v.Verifications != "" {
+		if grown, err := s.l.Grown(s.ctx, v.Verifications, judgedBy); err != nil || grown || s.shallow {
+			judgedBy = ""
+		}
+	}
+	if judgedBy == "" && v.LostVerifications == "" {
+		return
+	}
+	f := Finding{Code: ChecksNotFetched, Object: cmp.Or(judgedBy, v.LostVerifications)}
+	acknowledge := s.command("git", "land", "reconcile", "--fix", "--reason", "WHY")
+	switch {
+	case v.LostVerifications != "":
+		f.Command = s.l.PutBackVerifications("")
+	case v.Verifications == "" && !s.missing(judgedBy):
+		f.Command = s.l.PutBackVerifications(judgedBy)
+	}
+	if f.Command != "" && v.Problem == nil {
+		f.Otherwise = []Way{{acknowledge, "where no clone can put back what it saw: acknowledges that they are lost"}}
+	}
+	what := "shows no " + string(s.l.VerificationsRef()) + ": it is hidden from us, or was deleted"
+	if v.Verifications != "" {
+		what = "has lost a part of " + string(s.l.VerificationsRef()) + ": it was put back or rewritten"
+	}
+	s.find(f, "%s %s, and with it what was verified, up to %s: a reader would conclude that it never was",
+		s.l.Remote, what, f.Object.Short())
 }
 
 // A run is a piece of the branch that no landing says it brought.

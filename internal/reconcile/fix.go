@@ -85,6 +85,9 @@ func (f Finding) id() string {
 // fixable are the findings that can be settled now. What needs a reason waits
 // for one.
 func (s *state) fixable() []Finding {
+	if s.view.Problem != nil || s.chainErr != nil {
+		return nil // nothing can be appended
+	}
 	return slices.DeleteFunc(slices.Clone(s.report.Findings), func(f Finding) bool {
 		can, reason := f.Code.Fixable()
 		return !can || reason && s.r.Reason == ""
