@@ -119,10 +119,19 @@ func TestRewoundTargetIsTold(t *testing.T) {
 	s.exits(0, "git-land", "-x", "true", "-m", "a", "--", "a")
 	lost := gittest.Git(t, remote, "rev-parse", "main")
 	gittest.Git(t, remote, "update-ref", "refs/heads/main", "main~1")
+	push := "this puts it back: git push origin " + lost + ":refs/heads/main"
+	if r := s.exits(0, "git-land", "status"); !strings.Contains(r.Stdout, "rewound") || !strings.Contains(r.Stdout, push) {
+		t.Errorf("status: %s", r.Stdout)
+	}
 	s = clone(t, remote)
+	if r := s.exits(0, "git-land", "status"); !strings.Contains(r.Stdout, "rewound") || strings.Contains(r.Stdout, push) {
+		t.Errorf("status where the commit is not: %s", r.Stdout)
+	}
 	s.write(map[string]string{"b": "b\n"})
 	if r := s.exits(0, "git-land", "-x", "true", "-m", "b", "--", "b"); !strings.Contains(r.Stderr, "main no longer has "+lost[:12]) {
 		t.Errorf("stderr %q", r.Stderr)
+	} else if warned, pushed := strings.Index(r.Stderr, "warning: "), strings.Index(r.Stderr, "pushed"); pushed >= 0 && pushed < warned {
+		t.Errorf("it is told only after the push: %s", r.Stderr)
 	}
 }
 

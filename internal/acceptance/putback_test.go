@@ -140,3 +140,35 @@ func TestNotesThatAreGonePutBack(t *testing.T) {
 	looked.reconciles(0, "--fix", "--reason", "seen")
 	s.reconciles(0)
 }
+
+// A branch that was rewound is put back by one push of the newest commit that it lost.
+// Who has not got that is told who landed it. What is acknowledged stays so when the
+// records are lost.
+func TestRewoundBranchIsPutBack(t *testing.T) {
+	t.Parallel()
+	a := newAuthor(t, gittest.Remote(t))
+	a.lands()
+	a.lands()
+	newest := a.lands()
+	a.remoteGit("update-ref", "refs/heads/main", "main~2")
+	got := a.s.reconciles(7)
+	for _, f := range got.Report.Findings {
+		if f.Command != "git push origin "+string(newest.Commit)+":refs/heads/main" {
+			t.Errorf("%s is settled by %q", f.Object, f.Command)
+		}
+	}
+	s := clone(t, a.remote)
+	if r := s.exits(7, "git-land", "reconcile"); strings.Count(r.Stdout, "landed by "+gittest.Identity+", unit "+newest.Unit+"; ") != 1 ||
+		!strings.Contains(r.Stdout, "to settle it: git land reconcile --fix --reason WHY") {
+		t.Errorf("where the commits are not: %s", r.Stdout)
+	}
+	s.reconciles(0, "--fix", "--reason", "rewound on purpose")
+	if r := a.s.exits(0, "git-land", "status"); strings.Contains(r.Stdout, "rewound") {
+		t.Errorf("what was acknowledged is told: %s", r.Stdout)
+	}
+	a.remoteGit("update-ref", "-d", "refs/notes/landing/main")
+	s.reconciles(0, "--fix", "--reason", "written anew")
+	if got := a.s.reconciles(0).Report.Acknowledged; len(got) != 3 || got[0].Code != "event-commit-gone" || got[1].Code != "event-commit-gone" {
+		t.Errorf("acknowledged are %+v", got)
+	}
+}

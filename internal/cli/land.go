@@ -71,6 +71,7 @@ func landChange(ctx context.Context, c *call) error {
 	defer closing(ctx, l)
 	r := land.Request{Selection: selection, Check: c.opts.String("check"), Command: c.opts.String("x"),
 		Force: c.opts.Bool("force-unverified"), Reason: c.opts.String("reason"), DryRun: c.opts.Bool("dry-run"),
+		Warn: func(w string) { c.err.printf("%s %s\n", paint(yellow, "warning:"), w) },
 		Step: c.steps(), Stderr: c.env.Stderr, Environ: c.env.Environ}
 	if r.Session, err = l.Dir.FromEnv(c.env.Get); err != nil {
 		return err
@@ -79,9 +80,6 @@ func landChange(ctx context.Context, c *call) error {
 		return err
 	}
 	result, err := land.Land(ctx, l, r)
-	for _, w := range result.Warnings {
-		c.err.printf("%s %s\n", paint(yellow, "warning:"), w)
-	}
 	if err != nil {
 		return c.toWait(err, "%s", "--timeout", "10m")
 	}

@@ -147,8 +147,11 @@ func (c *call) printReport(l *ledger.Ledger, report reconcile.Report, r reconcil
 	}
 	for _, f := range report.Findings {
 		c.out.printf("%s  %s\n", paint(red, string(f.Code)), objectOf(f))
-		if f.Commit != "" {
+		switch {
+		case f.Commit != "":
 			c.out.printf("    %s  %s: %s\n", f.Commit.Short(), f.Author, f.Subject)
+		case f.Author != "":
+			c.out.printf("    landed by %s, %s; the commit is not in this clone\n", f.Author, f.Subject)
 		}
 		c.out.printf("    %s\n", f.Text)
 		if len(f.Others) > 0 {

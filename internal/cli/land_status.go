@@ -52,6 +52,7 @@ type statusJSON struct {
 	Unfinished  []unfinishedJSON    `json:"unfinished,omitempty"`
 	Lost        map[string]any      `json:"lost,omitempty"` // this session's hold was taken off it
 	Next        string              `json:"next,omitempty"` // the one thing to do next
+	Rewound     string              `json:"rewound,omitempty"` // that the target lacks its newest landing, and what to do
 	Unpublished int                 `json:"unpublished_verifications,omitempty"`
 	Problem     map[string]any      `json:"problem,omitempty"`
 }
@@ -89,7 +90,7 @@ func landStatus(ctx context.Context, c *call) error {
 func (c *call) statusJSON(o land.Outlook) statusJSON {
 	j := statusJSON{Remote: o.Remote, Lease: o.Lease, Branch: o.Branch, Base: o.Base, Lands: o.Kind, Paths: o.Paths,
 		Commits: o.Commits, Tree: o.Tree, Already: o.Already, Verified: o.Verified, Merged: o.Merged, Passing: o.Judgement.Passing,
-		Failing: o.Judgement.Failing, Missing: o.Judgement.Missing, Unpublished: o.Unpublished, Frozen: c.frozen(o.Frost)}
+		Failing: o.Judgement.Failing, Missing: o.Judgement.Missing, Rewound: o.Rewound, Unpublished: o.Unpublished, Frozen: c.frozen(o.Frost)}
 	if o.Tree != "" && !o.Verified {
 		j.VerifyWith = o.VerifyWith
 	}
@@ -132,6 +133,9 @@ func (c *call) describeUnfinished(u land.Unfinished) string {
 func (c *call) printStatus(o land.Outlook) {
 	row := func(s style, name, text string) { c.out.printf("%s %s\n", paint(s, fmt.Sprintf("%-10s", name)), text) }
 	row(plain, "target", fmt.Sprintf("%s at %s, now at %s", o.Branch.Branch(), o.Remote, orNone(o.Base.Short())))
+	if o.Rewound != "" {
+		row(red, "rewound", o.Rewound)
+	}
 	row(plain, "lands", lands(o))
 	if o.Tree != "" {
 		row(plain, "tree", string(o.Tree))

@@ -53,6 +53,7 @@ type Request struct {
 	Reason string
 
 	DryRun  bool
+	Warn    func(text string)       // told of each of Result.Warnings, when it comes up; may be nil
 	Step    func(step, text string) // told of each step done: verified, leased, based, committed, pushed
 	Stderr  io.Writer               // where a check's output goes
 	Environ []string                // a check's environment, before what verify takes away
@@ -113,6 +114,7 @@ type Outlook struct {
 	Unfinished  []Unfinished
 	Lost        *fault.Error // the session's hold was taken off it, by whom, when and why; nil otherwise
 	Next        string       // the one thing to do next; empty where there is nothing to land
+	Rewound     string       // that the target no longer has its newest landing, and what to do; "" where it has
 	Unpublished int          // verifications that wait to be published
 	Problem     error        // why it could not land: a conflict, an ambiguous choice, an ambiguous chain
 	VerifyWith  string       // the whole command that would verify it

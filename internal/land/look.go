@@ -37,6 +37,9 @@ func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Sourc
 	if o.Frost, err = lease.FrostOf(ctx, l, v); err != nil {
 		return o, err
 	}
+	if o.Rewound, err = rewound(ctx, l, v); err != nil {
+		return o, err
+	}
 	if held, err := from.Load(); err == nil {
 		o.OwnHold = lease.Owns(held.Root, v.Tip)
 		if o.Lost, err = takenOff(ctx, l, v, from, held); err != nil && v.Problem == nil {

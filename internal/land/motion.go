@@ -290,16 +290,16 @@ func (m *motion) choose(ctx context.Context) error {
 	return err
 }
 
-// noteRewind says that the target no longer has the newest landing. It is no
-// reason not to land on what the target is now, but somebody has to know.
+// noteRewind warns, before anything is pushed, that the target no longer has the
+// newest landing. It is no reason not to land on what the target is now, but somebody
+// has to know.
 func (m *motion) noteRewind(ctx context.Context, v ledger.View) error {
-	if m.rewound || v.Tip == nil || v.Tip.Kind != event.Land || v.Tip.By.Land.Branch != v.Branch || v.Tip.By.Land.Commit == v.Base {
+	if m.rewound {
 		return nil
 	}
-	in, err := isIn(ctx, m.l, v.Tip.By.Land.Commit, v.Base)
-	if err == nil && !in {
-		m.rewound = true
-		m.warn("%s no longer has %s, the newest landing by its log: it was rewound", v.Branch.Branch(), v.Tip.By.Land.Commit.Short())
+	what, err := rewound(ctx, m.l, v)
+	if m.rewound = what != ""; m.rewound {
+		m.warn("%s", what)
 	}
 	return err
 }
@@ -362,5 +362,9 @@ func (m *motion) step(name, text string) {
 }
 
 func (m *motion) warn(format string, args ...any) {
-	m.result.Warnings = append(m.result.Warnings, fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	m.result.Warnings = append(m.result.Warnings, text)
+	if m.r.Warn != nil {
+		m.r.Warn(text)
+	}
 }

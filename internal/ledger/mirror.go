@@ -290,16 +290,13 @@ func (l *Ledger) Grown(ctx context.Context, tip, old object.OID) (bool, error) {
 // PutBackRecords is the command that gives the authority back the records that v says
 // were lost.
 func (l *Ledger) PutBackRecords(v View) string {
-	return l.push(l.mirror(seenRecords+component(v.Name)), l.spaces.records+component(v.Name))
+	return l.Push(l.mirror(seenRecords+component(v.Name)) + ":" + l.spaces.records + component(v.Name))
 }
 
 // PutBackVerifications is the same of verifications: of a commit of this clone, or,
 // where that is empty, of the last that were seen.
 func (l *Ledger) PutBackVerifications(from object.OID) string {
-	if from == "" {
-		return l.push(l.mirror(seenVerifications), string(l.spaces.verifications))
-	}
-	return l.push(string(from), string(l.spaces.verifications))
+	return l.Push(cmp.Or(string(from), l.mirror(seenVerifications)) + ":" + string(l.spaces.verifications))
 }
 
 // Moved tells the mirror what a publication on v has moved, so that "git log"

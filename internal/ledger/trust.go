@@ -91,12 +91,12 @@ func (l *Ledger) PutBack(ctx context.Context, v View) (command, seen string) {
 	if e, err := l.Event(ctx, v.LastGood, v.Name); err == nil {
 		seen += fmt.Sprintf(", up to event %d", e.Seq)
 	}
-	return l.push(l.mirror("seen/"+component(v.Name)), l.spaces.leases+component(v.Name)), seen
+	return l.Push(l.mirror("seen/"+component(v.Name)) + ":" + l.spaces.leases + component(v.Name)), seen
 }
 
-// push is the command that pushes a ref or object of this clone to the authority.
-func (l *Ledger) push(from, to string) string {
-	return fault.Command("git", "push", l.Remote, from+":"+to)
+// Push is the command that pushes a refspec to the authority.
+func (l *Ledger) Push(refspec string) string {
+	return fault.Command("git", "push", l.Remote, refspec)
 }
 
 // A brokenError says what makes a chain unusable.

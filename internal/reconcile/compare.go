@@ -39,6 +39,7 @@ func (s *state) compare() {
 				unrecorded = append(unrecorded, n)
 			}
 		}
+		s.wayBack()
 		s.compareUnrecorded(unrecorded)
 		s.compareCommits()
 	}
@@ -46,7 +47,7 @@ func (s *state) compare() {
 	s.sortNotices()
 	s.sort(s.report.Findings)
 	s.report.Findings = slices.DeleteFunc(s.report.Findings, func(f Finding) bool {
-		done := f.Code.lasts() && s.settled[pair{f.Code, f.Object}]
+		done := f.Code.lasts() && (s.settled[pair{f.Code, f.Object}] || slices.ContainsFunc(f.likewise, func(p pair) bool { return s.settled[p] }))
 		if done {
 			s.report.Acknowledged = append(s.report.Acknowledged, f)
 		}

@@ -88,7 +88,10 @@ func (s *state) compareUnheard(n *landing, own []placed) {
 		if s.removed(p.value.Commit) {
 			return
 		}
-		f.Code = RecordCommitGone
+		f.Code, f.landed = RecordCommitGone, &landed{p.value.Actor, unitOf(p.value)}
+		for _, again := range own {
+			f.likewise = append(f.likewise, pair{RecordCommitGone, again.value.Commit})
+		}
 		s.find(f, "there is a record that landing %s put %s on %s, which does not have it: a reader of the notes would conclude that its change is on the branch",
 			n.id, p.value.Commit.Short(), s.branch())
 		return
@@ -147,16 +150,70 @@ func (s *state) goneCommit(n *landing, recorded bool) {
 	if s.removed(commit) {
 		return
 	}
+	// The record may have been lost since somebody acknowledged it, or come back.
+	likewise := []pair{{RecordCommitGone, commit}}
+	for _, e := range n.events {
+		likewise = append(likewise, pair{EventCommitGone, e.OID})
+	}
+	who := &landed{e.Actor, e.By.Land.Unit}
 	if recorded {
-		s.find(Finding{Code: RecordCommitGone, Object: commit, Others: []object.OID{e.OID}, Landing: n.id.String(), subject: n},
+		s.find(Finding{Code: RecordCommitGone, Object: commit, Others: []object.OID{e.OID}, Landing: n.id.String(), subject: n, landed: who, likewise: likewise},
 			"record and chain say that landing %s put %s on %s, which does not have it: a reader of either would conclude that its change is on the branch",
 			n.id, commit.Short(), s.branch())
 		return
 	}
-	s.find(Finding{Code: EventCommitGone, Object: e.OID, Commit: commit, Others: []object.OID{commit}, Landing: n.id.String(), subject: n},
+	s.find(Finding{Code: EventCommitGone, Object: e.OID, Commit: commit, Others: []object.OID{commit}, Landing: n.id.String(), subject: n, landed: who, likewise: likewise},
 		"the chain says that landing %s put %s on %s, which does not have it: a reader of the lease's log would conclude that its change is on the branch",
 		n.id, commit.Short(), s.branch())
 }
+
+// wayBack names, for commits that the branch has lost, the push that puts back as many
+// of them as possible: it goes forward, and so loses nothing.
+func (s *state) wayBack() {
+	lost := map[object.OID]*Finding{}
+	var commits []object.OID
+	for i := range s.report.Findings {
+		f := &s.report.Findings[i]
+		switch f.Code {
+		case RecordCommitGone, EventCommitGone:
+			at := cmp.Or(f.Commit, f.Object)
+			lost[at], commits = f, append(commits, at)
+		case AdoptedTipGone:
+			return // it was rewritten from before the lease on
+		}
+	}
+	// The graph has children before their parents.
+	slices.SortStableFunc(commits, func(a, b object.OID) int { return cmp.Compare(s.history.place(a), s.history.place(b)) })
+	for tries, tip := range commits {
+		if s.history.find(tip) == nil || tries == maxWaysBack {
+			return // not in this clone
+		}
+		if lost[tip].Otherwise != nil {
+			continue // by a tip above it
+		}
+		forward := s.view.Base == ""
+		if !forward {
+			in, err := s.l.Repo.IsAncestor(s.ctx, s.view.Base, tip)
+			forward = err == nil && in
+		}
+		if !forward {
+			continue
+		}
+		to := string(tip) + ":" + string(s.view.Branch)
+		s.history.between("", tip, func(n *node) {
+			f := lost[n.oid]
+			if f == nil || f.Otherwise != nil {
+				return
+			}
+			f.Otherwise = []Way{{s.l.Command("git", "land", "override", "--reason", "WHY", to), "where a hook refuses the push"},
+				{f.Command, "acknowledges that it is gone"}}
+			f.Command = s.l.Push(to)
+		})
+	}
+}
+
+// maxWaysBack bounds how many lost commits are looked at for a way back.
+const maxWaysBack = 100
 
 func (s *state) compareFields(n *landing, p placed) {
 	land, r := n.events[0].By.Land, p.value

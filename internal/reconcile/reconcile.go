@@ -50,8 +50,8 @@ type Finding struct {
 	Others []object.OID `json:"others,omitempty"`
 	// Commit is the commit that it is about, or the event where it is about
 	// none, and Author and Subject are that commit's: one line each, cleaned, at
-	// most MaxSubject bytes of the subject. All three are empty where it is not
-	// in this clone.
+	// most MaxSubject bytes of the subject. Where it is not in this clone, they are
+	// who landed it and the landing's unit, or all three are empty where it has none.
 	Commit    object.OID `json:"commit,omitempty"`
 	Author    string     `json:"author,omitempty"`
 	Subject   string     `json:"subject,omitempty"`
@@ -64,7 +64,9 @@ type Finding struct {
 	Command   string `json:"command"`
 	Otherwise []Way  `json:"otherwise,omitempty"`
 
-	subject any // what the repair is made from
+	subject  any     // what the repair is made from
+	landed   *landed // stands in for a commit that is not here
+	likewise []pair  // of the same fact under another code
 }
 
 // A Way is a command, and when to take it or what it costs, in a few words.
@@ -72,6 +74,9 @@ type Way struct {
 	Command string `json:"command"`
 	When    string `json:"when"`
 }
+
+// A landed says who landed a commit, and for which unit.
+type landed struct{ by, unit string }
 
 // MaxSubject bounds the subject in a Finding, in bytes.
 const MaxSubject = 120
@@ -186,7 +191,9 @@ func (s *state) describe() error {
 		f := about[i]
 		c, parseErr := object.ParseCommit(o.Data)
 		if err != nil || o.Kind != object.Commit || parseErr != nil {
-			f.Commit = ""
+			if f.Commit = ""; f.landed != nil {
+				f.Author, f.Subject = event.CleanText(f.landed.by, event.MaxText), event.CleanText("unit "+f.landed.unit, MaxSubject)
+			}
 			return nil
 		}
 		who, _, _ := strings.Cut(c.Author, "> ")
