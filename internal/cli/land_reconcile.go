@@ -162,11 +162,15 @@ func (c *call) printReport(l *ledger.Ledger, report reconcile.Report, r reconcil
 			c.out.printf("    or: %s   (%s)\n", w.Command, w.When)
 		}
 	}
-	c.printNotices(l, report, r)
 	if err == nil {
-		c.err.printf("%s %s at %s: %d commits, %d records and %d events tell one story\n",
-			paint(green, "agreed"), report.Branch.Branch(), report.Remote, report.Commits, report.Records, report.Events)
+		from := "it came under the lease"
+		if r.Since != "" {
+			from = r.Since.Short()
+		}
+		c.err.printf("%s %s at %s: branch, records and log tell one story of %s, with %s since %s\n",
+			paint(green, "agreed"), report.Branch.Branch(), report.Remote, counted(report.Landings, "landing"), counted(report.Commits, "commit"), from)
 	}
+	c.printNotices(l, report, r, err == nil)
 	return err
 }
 
@@ -186,7 +190,10 @@ func disagreement(l *ledger.Ledger, report reconcile.Report, r reconcile.Request
 		what = "a disagreement"
 	}
 	f := fault.New(fault.Disagree, "%s between branch, records and log of %s at %s", what, report.Branch.Branch(), report.Remote)
+	back := slices.IndexFunc(report.Findings, func(f reconcile.Finding) bool { return len(f.Otherwise) > 0 })
 	switch {
+	case back >= 0:
+		f.Hint = report.Findings[back].Command + "   (then look again; what costs more is named with each finding)"
 	case reasons > 0:
 		f.Hint = l.Command("git", "land", "reconcile", "--fix", "--reason", "WHY")
 	case fixable > 0:
@@ -213,8 +220,16 @@ func joinOIDs(list []object.OID) string {
 // shownNotices is how many notices are shown where not all are asked for.
 const shownNotices = 3
 
-// printNotices counts what is no fault, and shows the newest, or all.
-func (c *call) printNotices(l *ledger.Ledger, report reconcile.Report, r reconcile.Request) {
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// printNotices counts what is no fault, and shows the newest, or all. After a verdict
+// that all is well only what is under way is shown: the rest has been there before.
+func (c *call) printNotices(l *ledger.Ledger, report reconcile.Report, r reconcile.Request, agreed bool) {
 	count := map[string]int{}
 	for _, n := range report.Notices {
 		count[n.Kind]++
@@ -231,6 +246,9 @@ func (c *call) printNotices(l *ledger.Ledger, report reconcile.Report, r reconci
 	}
 	c.out.printf("%s  %s\n", paint(faint, "no faults"), strings.Join(counts, ", "))
 	shown := min(len(report.Notices), shownNotices)
+	if agreed { // what is under way comes first
+		shown = count["under-way"]
+	}
 	if c.opts.Bool("all") {
 		shown = len(report.Notices)
 		for _, f := range report.Acknowledged {
@@ -248,7 +266,11 @@ func (c *call) printNotices(l *ledger.Ledger, report reconcile.Report, r reconci
 		if r.Want.Branch != "" {
 			words = append(words, "--onto", report.Branch.Branch())
 		}
-		c.note("the newest %d of %d are shown; all: %s", shown, len(report.Notices)+len(report.Acknowledged), l.Command(words...))
+		what := "all of them"
+		if shown > 0 {
+			what = fmt.Sprintf("the newest %d of %d are shown; all", shown, len(report.Notices)+len(report.Acknowledged))
+		}
+		c.note("%s: %s", what, l.Command(words...))
 	}
 }
 

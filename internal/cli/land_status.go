@@ -50,8 +50,8 @@ type statusJSON struct {
 	Hold        *holdJSON           `json:"hold,omitempty"`
 	Frozen      *frozenJSON         `json:"frozen,omitempty"`
 	Unfinished  []unfinishedJSON    `json:"unfinished,omitempty"`
-	Lost        map[string]any      `json:"lost,omitempty"` // this session's hold was taken off it
-	Next        string              `json:"next,omitempty"` // the one thing to do next
+	Lost        map[string]any      `json:"lost,omitempty"`    // this session's hold was taken off it
+	Next        string              `json:"next,omitempty"`    // the one thing to do next
 	Rewound     string              `json:"rewound,omitempty"` // that the target lacks its newest landing, and what to do
 	Unpublished int                 `json:"unpublished_verifications,omitempty"`
 	Problem     map[string]any      `json:"problem,omitempty"`

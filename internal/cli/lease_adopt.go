@@ -106,20 +106,13 @@ func (c *call) printLeft(l *ledger.Ledger, done lease.Adopted) {
 		c.err.printf("  %s; what is left out is no event\n", from)
 		return
 	}
-	c.err.printf("  %s; %s that %s left out:\n", from, events(done.LeftOut), whose+verb(done.LeftOut))
+	c.err.printf("  %s; %s that %s left out:\n", from, counted(done.LeftOut, "event"), whose+verb(done.LeftOut))
 	for _, e := range done.Left {
 		c.err.printf("    %d  %s  %s  by %s\n", e.Seq, e.Time.Format(timeLayout), e.Kind, e.Actor)
 	}
 	if more := done.LeftOut - len(done.Left); more > 0 {
 		c.err.printf("    and %d before them\n", more)
 	}
-}
-
-func events(n int) string {
-	if n == 1 {
-		return "1 event"
-	}
-	return fmt.Sprintf("%d events", n)
 }
 
 func verb(n int) string {

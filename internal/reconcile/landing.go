@@ -26,6 +26,7 @@ func (s *state) compareLanding(n *landing) (unrecorded bool) {
 	if s.where(said) == before {
 		return false
 	}
+	s.report.Landings++
 	own, misplaced := n.sorted()
 	for _, p := range misplaced {
 		s.find(Finding{Code: RecordMisplaced, Object: p.on, Others: []object.OID{p.value.Commit}, Landing: n.id.String()},

@@ -101,14 +101,17 @@ type Notice struct {
 
 // A Report is what a comparison found.
 type Report struct {
-	Remote  string     `json:"remote"`
-	Lease   string     `json:"lease"`
-	Branch  object.Ref `json:"branch"`
-	Base    object.OID `json:"base,omitempty"`  // where the branch is
-	Event   object.OID `json:"event,omitempty"` // the newest
-	Commits int        `json:"commits"`         // that were looked at
-	Records int        `json:"records"`
-	Events  int        `json:"events"`
+	Remote string     `json:"remote"`
+	Lease  string     `json:"lease"`
+	Branch object.Ref `json:"branch"`
+	Base   object.OID `json:"base,omitempty"`  // where the branch is
+	Event  object.OID `json:"event,omitempty"` // the newest
+	// Landings are those of the branch that were looked at; Commits its commits.
+	Landings int `json:"landings"`
+	Commits  int `json:"commits"`
+	// Records and Events are all of the lease: some are of no landing of the branch.
+	Records int `json:"records"`
+	Events  int `json:"events"`
 
 	Findings []Finding `json:"findings"`
 	// Settled are what this run has settled.
