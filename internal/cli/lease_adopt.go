@@ -22,8 +22,9 @@ Begins the history of the lease and puts the target branch under it. The first
 acquire or landing does so by itself.
 
 With --over it goes on from the last good event, over a tip that is malformed,
-rewritten or deleted: look at that first. A holder stays the holder. Every
-other clone accepts it by the same command, once.`,
+rewritten or deleted, and says what that leaves out. Look first: where events
+are missing, git lease show names a push that puts them back. A holder stays
+the holder. Every other clone accepts it by the same command, once.`,
 		examples: `
 git lease adopt
 git lease adopt main --over 52f0b0ad... --reason "force-pushed by mistake"`,
