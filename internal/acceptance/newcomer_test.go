@@ -56,6 +56,18 @@ func TestLandingElsewhereLeavesTheCurrentBranch(t *testing.T) {
 	}
 }
 
+// Where there is no remote, the branch that is checked out is the target.
+func TestLandWithoutARemote(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	s.git("remote", "remove", "origin")
+	s.write(map[string]string{"a": "a\n"})
+	s.exits(0, "git-land", "-x", "true", "-m", "a", "--", "a")
+	if got := s.git("log", "-1", "--format=%s", "main") + s.git("status", "--porcelain"); got != "a" {
+		t.Errorf("log and status %q", got)
+	}
+}
+
 // A branch is under one lease, whatever a clone's configuration says.
 func TestOneBranchHasOneLease(t *testing.T) {
 	t.Parallel()
