@@ -125,6 +125,9 @@ func TestPrePushOverride(t *testing.T) {
 	c := h.commit()
 	h.pushes(h.with("GIT_LEASE_OVERRIDE="), 1, "GIT_LEASE_OVERRIDE is empty", "origin", c+":main")
 	h.pushes(h.with("GIT_LEASE_OVERRIDE=  "), 1, "GIT_LEASE_OVERRIDE is empty", "origin", c+":main")
+	for _, copied := range []string{"WHY", "why", "...", "why it cannot go by git land"} {
+		h.pushes(h.with("GIT_LEASE_OVERRIDE="+copied), 1, "only stands for the reason", "origin", c+":main")
+	}
 	over := h.with("GIT_LEASE_OVERRIDE=the site is down")
 	h.pushes(over, 0, "goes past the lease main", "origin", c+":main", c+":refs/heads/topic")
 	if got := h.kinds(); got != "adopt land override" {

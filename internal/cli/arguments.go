@@ -8,6 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"gitland/internal/fault"
+	"gitland/internal/land"
+	"gitland/internal/lease"
 )
 
 // arguments is a command line, taken apart by the rules of git and getopt:
@@ -265,9 +267,23 @@ func (a *arguments) add(flag cli.Flag, value string) {
 		a.refuse("option %s needs a value", dashed(name))
 	case value == "" && !mayBeEmpty(flag):
 		a.refuse("option %s has an empty value", dashed(name))
+	case stands(flag, value):
+		a.refuse("option %s: %q only stands for what is meant", dashed(name), value).
+			WithHint("put your own in place of %s", value)
 	default:
 		a.options = append(a.options, option{name, value})
 	}
+}
+
+// stands reports whether a value was only copied from a hint or a usage. A reason is
+// looked at where it is used.
+func stands(f cli.Flag, value string) bool {
+	doc, ok := f.(cli.DocGenerationFlag)
+	if !ok || f.Names()[0] == "reason" {
+		return false
+	}
+	usage := strings.SplitN(doc.GetUsage(), "`", 3)
+	return len(usage) == 3 && value == usage[1] || f.Names()[0] == "message" && (lease.Stands(value) && value == strings.ToUpper(value) || value == land.Message)
 }
 
 func (a *arguments) unknownOption(t *tool, spelt string) {

@@ -249,14 +249,17 @@ func (p Push) allowed(ctx context.Context, l *ledger.Ledger, u event.Update, loo
 		state = "it is frozen"
 	}
 	return fault.New(fault.Held, "%s is protected by the lease %s, and this session does not hold it: %s", u.Ref.Branch(), v.Name, state).
-		WithHint("git land   (or, past the lease and on the record: GIT_LEASE_OVERRIDE='why' git push ...)")
+		WithHint("git land   (or, past the lease and on the record: GIT_LEASE_OVERRIDE='WHY' git push ...)")
 }
 
 // override writes down that, and why, refs move past the lease.
 func (p Push) override(ctx context.Context, l *ledger.Ledger, updates []event.Update) error {
-	if strings.TrimSpace(p.Override) == "" {
-		return fault.New(fault.Usage, "GIT_LEASE_OVERRIDE is empty: a push past the lease is on the record, with a reason").
-			WithHint("GIT_LEASE_OVERRIDE='why it cannot go by git land' git push ...")
+	const again = "GIT_LEASE_OVERRIDE='WHY' git push ...   (say why in place of WHY)"
+	switch {
+	case strings.TrimSpace(p.Override) == "":
+		return fault.New(fault.Usage, "GIT_LEASE_OVERRIDE is empty: a push past the lease is on the record, with a reason").WithHint(again)
+	case lease.Stands(p.Override):
+		return fault.New(fault.Usage, "GIT_LEASE_OVERRIDE: %q only stands for the reason of a push past the lease, which is on the record", p.Override).WithHint(again)
 	}
 	e, err := lease.Override(ctx, l, lease.Overriding{Want: p.Want, Reason: p.Override, Updates: updates, Announce: true})
 	if err == nil {

@@ -151,7 +151,7 @@ func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err er
 		return view, false, err
 	}
 	if m.change.kind != fromCommits && m.text == "" && len(m.change.diff) > 0 && !m.r.DryRun {
-		return view, false, fault.New(fault.Usage, "a commit needs a message").WithHint("add -m 'what the change does'")
+		return view, false, fault.New(fault.Usage, "a commit needs a message").WithHint("add -m '%s'", Message)
 	}
 	m.want = ledger.Want{Name: view.Name, Branch: view.Branch}
 	j := &m.journal

@@ -60,7 +60,7 @@ func (o Outlook) next(l *ledger.Ledger, s Selection) string {
 	}
 	landing := []string{"git", "land"}
 	if o.Kind != string(fromCommits) {
-		landing = append(landing, "-m", "what the change does")
+		landing = append(landing, "-m", Message)
 	}
 	switch f, told := o.Problem.(*fault.Error); {
 	case o.Ambiguous:
@@ -80,6 +80,9 @@ func (o Outlook) next(l *ledger.Ledger, s Selection) string {
 	}
 	return withSelection(l, landing, s)
 }
+
+// Message stands in hints for a commit message, and is none.
+const Message = "what the change does"
 
 // nothing is what would land where there is nothing to land.
 const nothing = "nothing"

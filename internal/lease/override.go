@@ -34,10 +34,9 @@ type Overriding struct {
 // are ours or would not change; of class Conflict for one that would lose what it
 // has, and is not to be rewritten; and of class Unreachable when the authority refuses.
 func Override(ctx context.Context, l *ledger.Ledger, o Overriding) (event.Event, error) {
-	reason := event.CleanText(o.Reason, event.MaxText)
-	if strings.TrimSpace(reason) == "" {
-		return event.Event{}, fault.New(fault.Usage, "an override is on the record: the reason is empty").
-			WithHint("add --reason 'why it cannot go by git land'")
+	reason, err := Reason(o.Reason, "an override is", "why it cannot go by git land")
+	if err != nil {
+		return event.Event{}, err
 	}
 	if len(o.Updates) == 0 {
 		return event.Event{}, fault.New(fault.Usage, "no ref is to move").WithHint("git land override --reason TEXT main")

@@ -12,8 +12,16 @@ import (
 	"gitland/internal/ledger"
 )
 
-// placeholders stand in our hints and usages for a reason that only the user has.
-var placeholders = []string{"WHY", "REASON", "TEXT"}
+// placeholders stand in our hints and usages for words that only the user has.
+var placeholders = []string{"WHY", "REASON", "TEXT", "NOTE", "MESSAGE"}
+
+// Stands reports whether text only stands for words that the user was to give: it
+// was copied from a hint or a usage, as it is or in small letters.
+func Stands(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.Trim(text, ".\u2026 ") == "" && text != "" ||
+		slices.ContainsFunc(placeholders, func(p string) bool { return strings.EqualFold(p, text) })
+}
 
 // Reason is a reason as it goes on the record. It refuses (Usage) an empty one, and
 // one that is only copied from a hint: act is what is done on the record ("a lease
@@ -23,7 +31,7 @@ func Reason(text, act, like string) (string, error) {
 	switch {
 	case text == "":
 		return "", fault.New(fault.Usage, "%s on the record: the reason is empty", act).WithHint("add --reason '%s'", like)
-	case slices.Contains(placeholders, text) || text == like:
+	case Stands(text) || text == like:
 		return "", fault.New(fault.Usage, "%s on the record: %q only stands for the reason", act, text).
 			WithHint("say why in its place: --reason '%s'", like)
 	}
