@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"gitland/internal/event"
 	"gitland/internal/land"
 	"gitland/internal/note"
 	"gitland/internal/object"
@@ -19,14 +22,15 @@ func landLogCommand() *command {
 		synopsis: "[-n N] [--json] [OPTION...]",
 		summary:  "show what has landed",
 		about: `
-Lists the landings under the target's lease, newest first, and marks those that
-landed without a verification, and those of which only a repair by git land
-reconcile tells. It takes and needs no lease.`,
+Lists the landings under the target's lease, newest first, with the overrides that
+moved refs past it. It marks those that landed without a verification, those of
+which only a repair by git land reconcile tells, and those that an override took
+off the branch again. It takes and needs no lease.`,
 		examples: `
 git land log -n 5
 git land log --json --onto release/1.x`,
 		exits: []int{8, 9},
-		flags: []cli.Flag{number("n", "`N` landings at most", 1, 1<<30), jsonFlag(), ontoFlag(), remoteFlag()},
+		flags: []cli.Flag{number("n", "`N` lines at most", 1, 1<<30), jsonFlag(), ontoFlag(), remoteFlag()},
 		run:   landLog,
 	}
 }
@@ -45,6 +49,8 @@ type entryJSON struct {
 	// actor, host and time are those of the repair, and why is its reason.
 	Repaired string `json:"repaired,omitempty"`
 	Why      string `json:"why,omitempty"`
+	Author   string `json:"author,omitempty"`  // of the commit
+	Removed  bool   `json:"removed,omitempty"` // by an override
 }
 
 func landLog(ctx context.Context, c *call) error {
@@ -62,12 +68,15 @@ func landLog(ctx context.Context, c *call) error {
 	}
 	most, _ := value[int](c, "n")
 	entries, err := land.Log(ctx, l, want, most)
-	listed := []entryJSON{}
+	listed, overrides := []entryJSON{}, []eventJSON{}
 	for _, e := range entries {
-		if c.opts.Bool("json") {
-			listed = append(listed, newEntryJSON(e))
-		} else {
+		switch {
+		case !c.opts.Bool("json"):
 			c.printEntry(e)
+		case e.Event.Kind == event.Override:
+			overrides = append(overrides, c.eventJSON(e.Event))
+		default:
+			listed = append(listed, newEntryJSON(e))
 		}
 	}
 	err = errors.Join(err, ctx.Err())
@@ -77,7 +86,7 @@ func landLog(ctx context.Context, c *call) error {
 		}
 		return err
 	}
-	object := map[string]any{"remote": l.Remote, "landings": listed}
+	object := map[string]any{"remote": l.Remote, "landings": listed, "overrides": overrides}
 	if err != nil { // as far as it could be read
 		c.partial = object
 		return err
@@ -94,7 +103,7 @@ func (c *call) nothingMore() error {
 func newEntryJSON(e land.Entry) entryJSON {
 	a := e.Event.By
 	entry := entryJSON{landingJSON: newLandingJSON(a.Land), Subject: e.Subject, Actor: e.Event.Actor, Host: a.Host, Time: e.Event.Time,
-		Operation: a.Operation.String(), Sequence: e.Event.Seq, Event: e.Event.OID, Record: e.Record}
+		Operation: a.Operation.String(), Sequence: e.Event.Seq, Event: e.Event.OID, Record: e.Record, Author: e.Author, Removed: e.Removed}
 	if f := a.Finding; f != nil {
 		entry.Repaired, entry.Why = f.Code, a.Reason
 	}
@@ -102,24 +111,51 @@ func newEntryJSON(e land.Entry) entryJSON {
 }
 
 func (c *call) printEntry(e land.Entry) {
-	landing := e.Event.By.Land
-	c.out.printf("%s  %s  %s on %s", paint(yellow, landing.Commit.Short()), e.Event.Time.Format(timeLayout), e.Event.Actor, landing.Branch.Branch())
+	at := e.Event.Time.Format(timeLayout)
+	if e.Event.Kind == event.Override {
+		c.out.printf("%s  %s  %s  %s because: %s\n", paint(red, "OVERRIDE    "), at, e.Event.Actor, updates(e.Event), e.Event.By.Reason)
+		return
+	}
+	landing, who := e.Event.By.Land, e.Event.Actor
+	repair := e.Event.By.Finding
+	if repair != nil { // the actor is who repaired
+		who = cmp.Or(e.Author, "somebody")
+	}
+	c.out.printf("%s  %s  %s on %s", paint(yellow, landing.Commit.Short()), at, who, landing.Branch.Branch())
 	if e.Subject != "" {
 		c.out.printf("  %s", e.Subject)
 	}
 	if landing.Unit != landing.ID.String() {
 		c.out.printf("  [%s]", landing.Unit)
 	}
+	because := ""
 	switch {
 	case landing.Unverified != "":
-		c.out.printf("  %s", paint(red, fmt.Sprintf("UNVERIFIED (%s) because: %s", landing.Unverified, landing.Reason)))
+		because = landing.Reason
+		c.out.printf("  %s", paint(red, fmt.Sprintf("UNVERIFIED (%s) because: %s", landing.Unverified, because)))
 	case e.Record == nil:
 		c.out.printf("  %s", paint(red, "WITHOUT A RECORD"))
 	case e.Record.MergedUnverified:
 		c.out.printf("  %s", paint(yellow, "merged tree unverified"))
 	}
-	if f := e.Event.By.Finding; f != nil { // the actor is who repaired
-		c.out.printf("  %s", paint(yellow, fmt.Sprintf("REPAIRED (%s) because: %s", f.Code, e.Event.By.Reason)))
+	if repair != nil {
+		text := fmt.Sprintf("REPAIRED (%s) by %s", repair.Code, e.Event.Actor)
+		if reason := e.Event.By.Reason; reason != "" && reason != because {
+			text += " because: " + reason
+		}
+		c.out.printf("  %s", paint(yellow, text))
+	}
+	if e.Removed {
+		c.out.printf("  %s", paint(red, "REMOVED by an override"))
 	}
 	c.out.printf("\n")
+}
+
+// updates says which refs an override moved, from where to where.
+func updates(e event.Event) string {
+	var moves []string
+	for _, u := range e.By.Updates {
+		moves = append(moves, fmt.Sprintf("%s %s..%s", u.Ref.Branch(), orNone(u.Old.Short()), orNone(u.New.Short())))
+	}
+	return strings.Join(moves, ", ")
 }

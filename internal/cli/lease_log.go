@@ -46,6 +46,8 @@ type eventJSON struct {
 	Reason   string        `json:"reason,omitempty"`
 	Adopt    *adoptionJSON `json:"adopt,omitempty"`
 	Land     *landingJSON  `json:"land,omitempty"`
+	// Updates are the refs that an override moved.
+	Updates []event.Update `json:"updates,omitempty"`
 }
 
 type adoptionJSON struct {
@@ -122,7 +124,7 @@ func (c *call) printEvent(e event.Event) {
 		kind.style = yellow
 	case event.Land:
 		kind.style = green
-	case event.Break, event.Recover:
+	case event.Break, event.Recover, event.Override:
 		kind.style = red
 	}
 	if did := deed(e); did != "" {
@@ -144,6 +146,9 @@ func deed(e event.Event) string {
 		if e.State.Hold != nil {
 			text += "and took it, "
 		}
+	}
+	if len(e.By.Updates) > 0 {
+		text += updates(e) + ", "
 	}
 	if a := e.By.Adopt; a != nil && a.Over != "" {
 		text += "over " + string(a.Over) + ", "
@@ -168,7 +173,7 @@ func deed(e event.Event) string {
 
 func (c *call) eventJSON(e event.Event) eventJSON {
 	j := eventJSON{OID: e.OID, ID: e.ID.String(), Sequence: e.Seq, Event: e.Kind, Actor: e.Actor, Host: e.By.Host,
-		Time: e.Time, State: e.State.Phase, Reason: e.By.Reason}
+		Time: e.Time, State: e.State.Phase, Reason: e.By.Reason, Updates: e.By.Updates}
 	if a := e.By.Adopt; a != nil {
 		j.Adopt = &adoptionJSON{a.Branch, a.Tip, a.Over}
 	}

@@ -143,9 +143,13 @@ type Unfinished struct {
 // lands under it.
 func (u Unfinished) Under(op ulid.ULID) bool { return u.Operation == op || u.hold == op }
 
-// An Entry is one landing of the log.
+// An Entry is one landing of the log, or one override.
 type Entry struct {
-	Event   event.Event  // of kind Land, or a Repair that stands for one
+	Event   event.Event  // of kind Land, a Repair that stands for one, or an Override
 	Record  *note.Record // nil when there is none for the event
 	Subject string       // of the landed commit; empty when this clone lacks it
+	Author  string       // of the landed commit, "Name <email>"; likewise
+	// Removed means that an override took the landing off its branch, which does not
+	// have it now.
+	Removed bool
 }

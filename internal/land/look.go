@@ -11,7 +11,6 @@ import (
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/note"
-	"gitland/internal/object"
 	"gitland/internal/session"
 )
 
@@ -93,9 +92,9 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 	return err
 }
 
-// Log lists the newest landings of a lease's chain, newest first: at most n, or
-// all when n is 0, with those whose event is a repair. An event whose record is missing comes with an empty record
-// but for what the event says.
+// Log lists the newest landings of a lease's chain, and the overrides that moved a
+// ref past it, newest first: at most n of both, or all when n is 0, with the
+// landings whose event is a repair.
 func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, error) {
 	var entries []Entry
 	var failed error
@@ -107,13 +106,26 @@ func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, 
 	if err := noBranch(ctx, l, v); err != nil {
 		return nil, err
 	}
+	rewound := false // an override that was met may have taken off what is older
 	err = lease.Walk(ctx, l, v, func(e event.Event) bool {
-		if e.By.Land == nil || e.Kind == event.Intent {
+		entry := Entry{Event: e}
+		switch {
+		case e.Kind == event.Override:
+			rewound = rewound || slices.ContainsFunc(e.By.Updates, func(u event.Update) bool { return u.Ref == v.Branch && u.Old != "" })
+		case e.By.Land == nil || e.Kind == event.Intent:
 			return true
-		}
-		var entry Entry
-		if entry, failed = entryOf(ctx, l, v, e); failed != nil {
-			return false
+		default:
+			if entry, failed = entryOf(ctx, l, v, e); failed != nil {
+				return false
+			}
+			if rewound && e.By.Land.Branch == v.Branch {
+				in := false
+				if in, failed = isIn(ctx, l, e.By.Land.Commit, v.Base); failed != nil {
+					return false
+				}
+				// What had landed before one that is there is there with it.
+				entry.Removed, rewound = !in, !in
+			}
 		}
 		entries = append(entries, entry)
 		return n == 0 || len(entries) < n
@@ -133,16 +145,9 @@ func entryOf(ctx context.Context, l *ledger.Ledger, v ledger.View, e event.Event
 	if i >= 0 {
 		entry.Record = &lines[i].Value
 	}
-	entry.Subject = subjectOf(ctx, l, landing.Commit)
-	return entry, nil
-}
-
-// subjectOf is the first line of a commit's message, for people.
-func subjectOf(ctx context.Context, l *ledger.Ledger, oid object.OID) string {
-	c, err := l.Repo.Commit(ctx, oid)
-	if err != nil {
-		return "" // a shallow clone may lack it, and the log goes on
+	if c, err := l.Repo.Commit(ctx, landing.Commit); err == nil { // a shallow clone may lack it, and the log goes on
+		entry.Subject, _, _ = strings.Cut(c.Message, "\n")
+		entry.Author = c.Author[:strings.LastIndex(c.Author, ">")+1] // without the time
 	}
-	subject, _, _ := strings.Cut(c.Message, "\n")
-	return subject
+	return entry, nil
 }
