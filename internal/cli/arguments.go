@@ -134,30 +134,11 @@ func (a *arguments) unknown(t *tool, name string) {
 // nearest is the command whose name is misspelt as name, "" when there is none.
 func (t *tool) nearest(name string) string {
 	for _, c := range t.commands {
-		if len(name) > 2 && misspelt(name, c.name) {
+		if len(name) > 2 && lease.Misspelt(name, c.name) {
 			return c.name
 		}
 	}
 	return ""
-}
-
-// misspelt reports whether a is b with one letter too many, too few or wrong, or
-// with two of them exchanged.
-func misspelt(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	i := 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	if len(a) < len(b) {
-		return a[i:] == b[i+1:]
-	}
-	if i == len(a) || a[i+1:] == b[i+1:] {
-		return i < len(a)
-	}
-	return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
 // firstOperand is the index of the first argument that is neither an option nor

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"gitland/internal/lease"
 )
 
 // show is arguments in one line: the command, its options, operands before
@@ -164,7 +166,7 @@ func TestMisspelt(t *testing.T) {
 		{"esume", "resume", true}, {"resum", "resume", true}, {"resume", "resume", false}, {"rsme", "resume", false},
 		{"take", "thaw", false}, {"", "run", false}, {"ab", "ba", true}, {"xyz", "run", false},
 	} {
-		if got := misspelt(c.a, c.b); got != c.want {
+		if got := lease.Misspelt(c.a, c.b); got != c.want {
 			t.Errorf("%q for %q: %t", c.a, c.b, got)
 		}
 	}

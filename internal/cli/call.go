@@ -83,7 +83,7 @@ func (c *call) toWait(err error, form string, options ...string) error {
 		end = len(args)
 	}
 	args = slices.Insert(args, end, options...)
-	again := fmt.Sprintf(form, fault.Command(append(strings.Fields(c.tool.name), args...)...))
+	again := fmt.Sprintf(form, c.line(args...))
 	f.Hint = fmt.Sprintf("%s   (or, %s)", again, f.Hint)
 	return err
 }
@@ -95,6 +95,10 @@ func (c *call) waiting() (lease.Waiting, error) {
 	}
 	w := lease.Waiting{Tell: c.tellWaiting}
 	limit, limited := value[time.Duration](c, "timeout")
+	if i := slices.IndexFunc(c.args, isDuration); c.opts.Bool("wait") && !limited && i >= 0 && slices.Contains(c.in.operands, c.args[i]) {
+		return w, fault.New(fault.Usage, "--wait takes no value, and %s would be the name of a lease", c.args[i]).
+			WithHint("%s", c.line(slices.Insert(slices.Clone(c.args), i, "--timeout")...))
+	}
 	switch {
 	case limited:
 		w.Limit = limit
@@ -102,6 +106,18 @@ func (c *call) waiting() (lease.Waiting, error) {
 		w.Limit = lease.Forever
 	}
 	return w, nil
+}
+
+// isDuration reports whether a word is a length of time, which few leases are named
+// by.
+func isDuration(word string) bool {
+	d, err := time.ParseDuration(word)
+	return err == nil && d > 0
+}
+
+// line is a command line of this tool, as a shell takes it.
+func (c *call) line(args ...string) string {
+	return fault.Command(append(strings.Fields(c.tool.name), args...)...)
 }
 
 func (c *call) tellWaiting(h event.Hold) {

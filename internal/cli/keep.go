@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"gitland/internal/fault"
@@ -35,7 +34,7 @@ func (c *call) keeping(l *ledger.Ledger) (keeping, error) {
 	if c.env.StdoutTTY && k.source.Kind() != session.FromFile {
 		return k, fault.New(fault.Usage, "the token would be printed on the terminal").
 			WithHint(ways[k.format]+"   (or name this session, and its token is kept for it: export GIT_LEASE_SESSION=NAME)",
-				fault.Command(append(strings.Fields(c.tool.name), c.args...)...))
+				c.line(c.args...))
 	}
 	have, err := k.source.Ensure()
 	if errors.Is(err, session.ErrNoToken) {

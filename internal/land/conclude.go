@@ -98,7 +98,7 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source, pa
 		return false, err
 	}
 	for _, u := range list {
-		if u.gitDir != placeOf(l.Repo) {
+		if u.gitDir != placeOf(l.Repo) || u.checking && (u.Alive || u.Doubt != "") { // a check stops nobody
 			continue
 		}
 		c, err := concludeOne(ctx, l, Ending{Operation: u.Operation, Session: from})
@@ -202,6 +202,13 @@ func dead(dir session.Dir, j journal) error {
 // concludeAt ends one dead landing at the authority to which it was made, which
 // need not be the one that the user lands to now.
 func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, from session.Source, reason string) (Conclusion, error) {
+	if j.checking() && reason == "" { // which the authority has nothing to do with
+		c := Conclusion{Operation: j.Operation, Remote: j.Remote, Lease: j.Lease, Branch: j.Branch, Unit: j.Unit}
+		if j.GitDir == placeOf(l.Repo) {
+			c.Again = j.again(ctx, l)
+		}
+		return c, nil
+	}
 	if j.Remote != l.Remote || j.Address != l.Address() {
 		other, err := ledger.OpenAt(l.Repo, j.Remote, j.Address, ledger.Options{Now: l.Now, Notice: l.Notice})
 		if err != nil {

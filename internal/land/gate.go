@@ -191,6 +191,11 @@ func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
 			return v, again, err
 		}
 		m.checked = true
+		if !m.written { // so that a landing that dies in its check is known to have been one
+			if err := m.write(); err != nil {
+				return v, false, err
+			}
+		}
 		return v, true, m.check(ctx, p, *want)
 	case m.r.Force:
 		m.tellGate(p, v)

@@ -19,7 +19,8 @@ import (
 	"gitland/internal/session"
 )
 
-// A journal is what a landing writes down before its first side effect, so that
+// A journal is what a landing writes down before its first side effect, be it a check
+// that is run, so that
 // another process can bring it to its end. It is private to this clone, and
 // never the truth about who holds a lease or what has landed.
 type journal struct {
@@ -43,6 +44,10 @@ type journal struct {
 	// it announced has to be finished.
 	Lent string    `json:"lent,omitempty"`
 	Hold ulid.ULID `json:"hold"`
+
+	// Check and Command are what -x gave.
+	Check   string `json:"check,omitempty"`
+	Command string `json:"command,omitempty"`
 
 	Text     string     `json:"text,omitempty"` // the message, or the record's note
 	Kind     kind       `json:"kind"`
@@ -88,6 +93,10 @@ func saveMoves(moves []git.Move) []savedMove {
 	}
 	return saved
 }
+
+// checking reports whether the landing came no further than its check: nothing of it
+// can be on its way then.
+func (j journal) checking() bool { return len(j.Attempts) == 0 && j.Token == "" }
 
 // base is where the attempt expects the branch to be; empty for none.
 func (a attempt) base(branch object.Ref) object.OID {
@@ -192,7 +201,7 @@ func ListUnfinished(dir session.Dir) ([]Unfinished, error) {
 			broken = cmp.Or(broken, err)
 			continue // it must not hide the others
 		}
-		u := Unfinished{Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, gitDir: j.GitDir, hold: j.Hold, landing: j.Landing, unit: j.Unit}
+		u := Unfinished{checking: j.checking(), Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, gitDir: j.GitDir, hold: j.Hold, landing: j.Landing, unit: j.Unit}
 		if u.Alive, err = dir.Alive(id); err != nil && !errors.Is(err, session.ErrNoWitness) {
 			return nil, err
 		}

@@ -137,6 +137,8 @@ type Unfinished struct {
 
 	landing ulid.ULID
 	unit    string
+
+	checking bool // it came no further than its check
 }
 
 // Under reports whether the landing took the lease that operation op holds, or

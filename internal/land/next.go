@@ -49,7 +49,7 @@ func believes(l *ledger.Ledger, v ledger.View, from session.Source, s session.Se
 func (o Outlook) next(l *ledger.Ledger, s Selection) string {
 	for _, u := range o.Unfinished {
 		switch {
-		case u.gitDir != placeOf(l.Repo):
+		case u.gitDir != placeOf(l.Repo), u.checking && (u.Alive || u.Doubt != ""):
 		case u.Alive:
 			return "wait until operation " + u.Operation.String() + " has ended"
 		case u.Doubt != "":
@@ -108,10 +108,19 @@ func (j journal) again(ctx context.Context, l *ledger.Ledger) string {
 	if n := len(j.Attempts); n > 0 && j.Attempts[n-1].Land.Unverified != "" {
 		words = append(words, "--force-unverified", "--reason", j.Attempts[n-1].Land.Reason)
 	}
+	if j.Command != "" {
+		if !onLine(j.Command) {
+			return ""
+		}
+		words = append(words, "-x", j.Command)
+		if j.Check != "" && j.Check != DefaultCheck {
+			words = append(words, "--check", j.Check)
+		}
+	}
 	if j.Text != "" {
 		for paragraph := range strings.SplitSeq(strings.TrimSpace(j.Text), "\n\n") {
-			if strings.Contains(paragraph, "\n") || len(paragraph) > 200 {
-				return "" // no line to copy
+			if !onLine(paragraph) {
+				return ""
 			}
 			words = append(words, "-m", paragraph)
 		}
@@ -150,6 +159,9 @@ func pathspecs(repo *git.Repo, paths []string) []string {
 	}
 	return specs
 }
+
+// onLine reports whether a word is fit for a command line to copy.
+func onLine(word string) bool { return !strings.Contains(word, "\n") && len(word) <= 200 }
 
 // maxAgain is how many paths a command line to copy may have.
 const maxAgain = 20

@@ -174,11 +174,14 @@ func Break(ctx context.Context, l *ledger.Ledger, b Breaking) (Broken, error) {
 		b.Take.Operation = l.NewID()
 	}
 	var broken Broken
+	given := b.Want.Name
 	var seen object.OID // the tip that the user's decision rests on
 	e, err := l.Append(ctx, b.Want, func(v ledger.View, d *ledger.Draft) error {
 		b.Want.Name, b.Want.Branch = v.Name, v.Branch
 		h := v.Hold()
 		switch {
+		case named(v, given):
+			return noLease(ctx, l, v)
 		case v.Phase() == event.Frozen && seen == "":
 			return InFrost(ctx, l, v)
 		case h == nil && seen == "":

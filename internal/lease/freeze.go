@@ -21,17 +21,21 @@ type Freezing struct {
 	Root   session.Root // of the session, to word a refusal; may be zero
 }
 
-// Freeze freezes a free lease, on the record; one without a chain is begun
-// with it. It returns a fault of class Usage without a reason, and of class
-// Held when somebody holds the lease or it is frozen already: nothing has been
+// Freeze freezes a free lease, on the record; the target branch's is begun with it
+// where it has no chain. It returns a fault of class Usage without a reason, and for
+// another name without a chain, which may be a slip, and of class Held when somebody holds the lease or it is frozen already: nothing has been
 // changed then. It does not wait.
 func Freeze(ctx context.Context, l *ledger.Ledger, f Freezing) (event.Event, error) {
 	reason, err := Reason(f.Reason, "a lease is frozen", "why nothing may land")
 	if err != nil {
 		return event.Event{}, err
 	}
+	given := f.Want.Name
 	e, err := l.Append(ctx, f.Want, func(v ledger.View, d *ledger.Draft) error {
 		f.Want.Name, f.Want.Branch = v.Name, v.Branch
+		if named(v, given) {
+			return noLease(ctx, l, v)
+		}
 		switch v.Phase() {
 		case event.Held:
 			again := l.Command("git", "lease", "freeze", v.Name, "--reason", reason)
@@ -61,7 +65,8 @@ type Thawing struct {
 }
 
 // Thaw lets a frozen lease be taken again. Whoever may write may thaw. It
-// returns a fault of class Held when the lease is not frozen.
+// returns a fault of class Held when the lease is not frozen, and of class Usage
+// where there is none of that name.
 func Thaw(ctx context.Context, l *ledger.Ledger, t Thawing) (event.Event, error) {
 	reason := ""
 	if strings.TrimSpace(t.Reason) != "" {
@@ -70,8 +75,12 @@ func Thaw(ctx context.Context, l *ledger.Ledger, t Thawing) (event.Event, error)
 			return event.Event{}, err
 		}
 	}
+	given := t.Want.Name
 	e, err := l.Append(ctx, t.Want, func(v ledger.View, d *ledger.Draft) error {
 		t.Want.Name, t.Want.Branch = v.Name, v.Branch
+		if named(v, given) {
+			return noLease(ctx, l, v)
+		}
 		switch v.Phase() {
 		case event.Held:
 			f := Held(l, v, false).WithHint("%s", l.Command("git", "lease", "show", v.Name))

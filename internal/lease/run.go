@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -32,8 +33,9 @@ type Running struct {
 
 // Run takes a lease, runs the command, and gives the lease back however the
 // command ended. The code is the command's own, as a shell has it. The error is
-// for the lease: a fault of class Held when it could not be taken, and of class
-// Lost when the command ran while the lease was broken.
+// for the lease: a fault of class Held when it could not be taken, of class
+// Lost when the command ran while the lease was broken, and of class Unreachable
+// when it is not known that the lease was taken, or given back.
 func Run(ctx context.Context, l *ledger.Ledger, r Running) (code int, err error) {
 	root := session.NewRoot()
 	r.Root = root
@@ -47,7 +49,7 @@ func Run(ctx context.Context, l *ledger.Ledger, r Running) (code int, err error)
 		if ended == nil || fault.ClassOf(ended) == fault.Lost {
 			tidy(l, witness.Remove())
 		} else { // somebody has to free it, and this is the proof that we did not
-			ended = errors.Join(ended, witness.Close())
+			ended = errors.Join(stillHeld(l, grant, code, err, ended), witness.Close())
 		}
 		err = errors.Join(err, ended)
 	}()
@@ -76,6 +78,23 @@ func Run(ctx context.Context, l *ledger.Ledger, r Running) (code int, err error)
 	}
 	result, err := child.Run(context.WithoutCancel(ctx), req)
 	return result.Code, err
+}
+
+// stillHeld says of a lease that was not given back how the command ended all the
+// same, and how the lease is freed.
+func stillHeld(l *ledger.Ledger, g Grant, code int, failure, ended error) error {
+	f, ok := errors.AsType[*fault.Error](ended)
+	if !ok || f.Class != fault.Unreachable {
+		return ended
+	}
+	how := "the command succeeded (exit code 0)"
+	if failure != nil {
+		how = "the command did not run"
+	} else if code != 0 {
+		how = fmt.Sprintf("the command ended with exit code %d", code)
+	}
+	f.What = fmt.Sprintf("%s, but the lease %s at %s counts as held by operation %s still, since it is not known to be given back: %s", how, g.Name, g.Remote, g.Operation, f.What)
+	return f.WithHint("when %s answers again: %s   (in this clone it needs nobody's word)", g.Remote, l.Command("git", "lease", "recover", g.Name))
 }
 
 // withoutLease drops what another hold has left in the environment. A session's

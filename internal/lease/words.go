@@ -38,6 +38,51 @@ func Reason(text, act, like string) (string, error) {
 	return text, nil
 }
 
+// noLease is the fault, of class Usage, of a name under which the authority has no
+// lease, where somebody gave that name, and of one that they may have meant.
+func noLease(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
+	f := fault.New(fault.Usage, "there is no lease %s at %s", v.Name, l.Remote)
+	begin := l.Command("git", "lease", "adopt", v.Name)
+	names, err := l.Names(ctx)
+	if err != nil {
+		return err
+	}
+	if v.Branch != "" {
+		names = append(names, v.Branch.Branch())
+	}
+	for _, n := range names {
+		if Misspelt(v.Name, n) {
+			return f.WithHint("did you mean %s?   (or, to begin the lease %s: %s)", n, v.Name, begin)
+		}
+	}
+	return f.WithHint("git lease   (it lists those there are; or, to begin the lease %s: %s)", v.Name, begin)
+}
+
+// named reports whether v is of a name that was given, and is nothing's yet. The
+// target branch's own is begun by whoever comes first.
+func named(v ledger.View, given string) bool {
+	return given != "" && v.Tip == nil && v.Problem == nil && v.Name != v.Branch.Branch()
+}
+
+// Misspelt reports whether a is b with one letter too many, too few or wrong, or
+// with two neighbours exchanged.
+func Misspelt(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) < len(b) {
+		return a[i:] == b[i+1:]
+	}
+	if i == len(a) || a[i+1:] == b[i+1:] {
+		return i < len(a)
+	}
+	return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}
+
 // lookForWord bounds the search for what a word names, in events.
 const lookForWord = 1000
 
