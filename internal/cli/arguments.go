@@ -73,7 +73,8 @@ func parseArguments(t *tool, args []string) arguments {
 		case cmd != nil:
 			a.command = cmd
 		default:
-			a.unknown(t, name)
+			a.unknownBefore(t, args[:i])
+			a.unknown(t, name, args)
 		}
 		args = slices.Delete(slices.Clone(args), i, i+1)
 		if a.help {
@@ -102,7 +103,15 @@ func (a *arguments) topic(t *tool, args []string) []string {
 
 // unknown refuses a word that is no command: what somebody might have meant by
 // it is never guessed.
-func (a *arguments) unknown(t *tool, name string) {
+func (a *arguments) unknown(t *tool, name string, args []string) {
+	elsewhere := ""
+	if t.operand != "" {
+		line := behind(t, t.root, args, a.rest)
+		if i := slices.Index(line, "--"); !slices.ContainsFunc(line[:i], func(w string) bool { return isOption(w) }) {
+			line = slices.Insert(line, i, "-m", "NOTE")
+		}
+		elsewhere = strings.NewReplacer("LINE", t.line(line...), "WORD", fault.Command(name)).Replace(t.operand)
+	}
 	meant := ""
 	if near := t.nearest(name); near != "" {
 		meant = t.name + " " + near
@@ -114,13 +123,13 @@ func (a *arguments) unknown(t *tool, name string) {
 		if t.operand == "" {
 			a.command = nil
 		} else {
-			f.Hint += "   (or, " + strings.ReplaceAll(t.operand, "WORD", fault.Command(name)) + ")"
+			f.Hint += "   (or, " + elsewhere + ")"
 		}
 		return
 	}
 	if t.operand != "" {
 		a.refuse("%q is no command of %s, and what it works on goes elsewhere", name, t.name).
-			WithHint("%s", strings.ReplaceAll(t.operand, "WORD", fault.Command(name)))
+			WithHint("%s", elsewhere)
 		return
 	}
 	var names []string
@@ -129,6 +138,43 @@ func (a *arguments) unknown(t *tool, name string) {
 	}
 	a.refuse("%q is no command of %s", name, t.name).WithHint("one of: %s   (%s -h)", strings.Join(names, ", "), t.name)
 	a.command = nil
+}
+
+// unknownBefore refuses an option that no command has, before the word behind it,
+// which may be its value, is taken for a command.
+func (a *arguments) unknownBefore(t *tool, args []string) {
+	for _, arg := range args {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		if strings.HasPrefix(arg, "--") && t.anyFlag(name) == nil {
+			a.unknownOption(t, "--"+name)
+		}
+	}
+}
+
+// behind are args, and rest, which stood behind "--", with the operands that stand
+// before it moved there. The name of cmd stays where it is.
+func behind(t *tool, cmd *command, args, rest []string) []string {
+	var line, operands []string
+	for i := 0; i < len(args); i++ {
+		switch {
+		case isOption(args[i]):
+			line = append(line, args[i])
+			if wantsNext(args[i], t.anyFlag) && i+1 < len(args) {
+				i++
+				line = append(line, args[i])
+			}
+		case cmd.name == args[i] && len(operands) == 0 && !slices.Contains(line, cmd.name):
+			line = append(line, args[i])
+		default:
+			operands = append(operands, args[i])
+		}
+	}
+	return slices.Concat(line, []string{"--"}, operands, rest)
+}
+
+// line is a command line of t, as a shell takes it.
+func (t *tool) line(args ...string) string {
+	return fault.Command(append(strings.Fields(t.name), args...)...)
 }
 
 // nearest is the command whose name is misspelt as name, "" when there is none.
@@ -268,11 +314,19 @@ func stands(f cli.Flag, value string) bool {
 }
 
 func (a *arguments) unknownOption(t *tool, spelt string) {
-	name := t.name
-	if a.command != nil {
-		name = a.command.fullName(t)
+	c := a.command
+	if c == nil {
+		c = t.root
 	}
-	a.refuse("%s has no option %s", name, spelt)
+	name := c.fullName(t)
+	f := a.refuse("%s has no option %s", name, spelt)
+	for _, flag := range c.allFlags() {
+		for _, n := range flag.Names() {
+			if len(n) > 2 && lease.Misspelt(strings.TrimPrefix(spelt, "--"), n) {
+				f.WithHint("did you mean: --%s   (%s -h)", n, name)
+			}
+		}
+	}
 }
 
 func dashed(name string) string {

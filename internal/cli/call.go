@@ -77,12 +77,7 @@ func (c *call) toWait(err error, form string, options ...string) error {
 	if _, given := c.in.last(strings.TrimPrefix(options[0], "--")); given {
 		options = nil
 	}
-	args := slices.DeleteFunc(slices.Clone(c.args), func(a string) bool { return a == "--no-wait" })
-	end := slices.Index(args, "--")
-	if end < 0 {
-		end = len(args)
-	}
-	args = slices.Insert(args, end, options...)
+	args := slices.DeleteFunc(c.with(options...), func(a string) bool { return a == "--no-wait" })
 	again := fmt.Sprintf(form, c.line(args...))
 	f.Hint = fmt.Sprintf("%s   (or, %s)", again, f.Hint)
 	return err
@@ -115,9 +110,13 @@ func isDuration(word string) bool {
 	return err == nil && d > 0
 }
 
-// line is a command line of this tool, as a shell takes it.
-func (c *call) line(args ...string) string {
-	return fault.Command(append(strings.Fields(c.tool.name), args...)...)
+// with are the arguments of this call with more options.
+func (c *call) with(options ...string) []string {
+	end := slices.Index(c.args, "--")
+	if end < 0 {
+		end = len(c.args)
+	}
+	return slices.Insert(slices.Clone(c.args), end, options...)
 }
 
 func (c *call) tellWaiting(h event.Hold) {

@@ -19,7 +19,7 @@ import (
 func landTool() *tool {
 	return &tool{
 		name:     "git land",
-		operand:  "paths go behind --: git land -m NOTE -- WORD   (and a target is named with --onto WORD)",
+		operand:  "paths go behind --: LINE   (and a target is named with --onto WORD)",
 		commands: []*command{verifyCommand(), statusCommand(), landLogCommand(), reconcileCommand(), resumeCommand(), abortCommand(), overrideCommand()},
 		root: &command{
 			synopsis: "[-m NOTE]... [-x COMMAND] [OPTION...] [-- PATH...]",
@@ -105,7 +105,8 @@ func (c *call) selection(ctx context.Context) (*ledger.Ledger, land.Selection, e
 
 // paths are the operands behind "--"; nil where there are none.
 func (c *call) paths() ([]string, error) {
-	if err := c.noOperands("paths go behind --: " + c.in.command.fullName(c.tool) + " -- WORD"); err != nil {
+	words := behind(c.tool, c.in.command, c.before(), c.in.rest)
+	if err := c.noOperands("paths go behind --: " + c.line(words...) + "   (and a target is named with --onto WORD)"); err != nil {
 		return nil, err
 	}
 	if c.in.cut && len(c.in.rest) == 0 {

@@ -160,7 +160,7 @@ func (c *call) printStatus(o land.Outlook) {
 		row(yellow, "unfinished", c.describeUnfinished(u))
 	}
 	if o.Unpublished > 0 {
-		row(yellow, "kept", fmt.Sprintf("%d verifications that go out with the next landing", o.Unpublished))
+		row(yellow, "kept", count(o.Unpublished, "verification")+", to go out with the next landing")
 	}
 	if o.Problem != nil {
 		for _, e := range explain(o.Problem) {
@@ -170,6 +170,14 @@ func (c *call) printStatus(o land.Outlook) {
 	if o.Next != "" {
 		row(bold, "next", o.Next)
 	}
+}
+
+// count is a number of things, of which the word is for one.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 func lands(o land.Outlook) string {

@@ -46,9 +46,13 @@ func breakLease(ctx context.Context, c *call) error {
 	}
 	_, given := c.in.last("operation")
 	_, explained := c.in.last("reason")
-	if !given || !explained {
+	switch {
+	case !given:
 		return fault.New(fault.Usage, "breaking a lease needs the holder's operation, and a reason").
 			WithHint("git lease show   (it names the operation)")
+	case !explained:
+		return fault.New(fault.Usage, "breaking a lease is on the record, and needs a reason").
+			WithHint("%s", c.line(c.with("--reason", "WHY")...))
 	}
 	l, err := c.open(ctx, "")
 	if err != nil {

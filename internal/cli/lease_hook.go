@@ -53,8 +53,15 @@ func hookAction(ctx context.Context, c *call) error {
 			return act(ctx, c)
 		}
 	}
-	return fault.New(fault.Usage, "git lease hook wants to know what to do, and got %q", strings.Join(c.in.operands, " ")).
-		WithHint("git lease hook install   (or: uninstall, status)")
+	where := ""
+	if c.atServer(ctx) {
+		where = " --server"
+	}
+	f := fault.New(fault.Usage, "git lease hook does not understand %q", strings.Join(c.in.operands, " "))
+	if len(c.in.operands) == 0 {
+		f = fault.New(fault.Usage, "git lease hook wants to know what to do")
+	}
+	return f.WithHint("git lease hook status%[1]s   (or: install%[1]s, uninstall%[1]s)", where)
 }
 
 func hookInstall(ctx context.Context, c *call) error {
@@ -127,13 +134,27 @@ func hookStatus(ctx context.Context, c *call) error {
 		wanting = wanting || s.State != "active"
 	}
 	if wanting {
-		c.err.printf("%s %s\n", paint(yellow, "hint:"), c.hookInstallCommand())
+		c.err.printf("%s %s\n", paint(yellow, "hint:"), c.hookInstallCommand(ctx))
 	}
 	return nil
 }
 
-func (c *call) hookInstallCommand() string {
+// atServer reports whether the server's hooks are meant, or this is a repository
+// that has no other use for hooks.
+func (c *call) atServer(ctx context.Context) bool {
 	if c.opts.Bool("server") {
+		return true
+	}
+	repo, err := c.repo(ctx)
+	if err != nil {
+		return false
+	}
+	defer repo.Close()
+	return repo.Top == ""
+}
+
+func (c *call) hookInstallCommand(ctx context.Context) string {
+	if c.atServer(ctx) {
 		return "git lease hook install --server"
 	}
 	return "git lease hook install"

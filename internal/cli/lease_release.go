@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"gitland/internal/fault"
+	"gitland/internal/git"
 	"gitland/internal/lease"
 	"gitland/internal/session"
 )
@@ -55,8 +56,7 @@ func release(ctx context.Context, c *call) error {
 	}
 	have, err := source.Load()
 	if errors.Is(err, session.ErrNoToken) {
-		return fault.New(fault.Held, "this session has no token, so it holds no lease").
-			WithHint("release it where it was acquired: the token is in that shell's GIT_LEASE_TOKEN, or kept for its GIT_LEASE_SESSION")
+		return c.noToken(ctx, repo, name)
 	}
 	if err != nil {
 		return err
@@ -96,6 +96,30 @@ func release(ctx context.Context, c *call) error {
 		return c.out.json(releasedJSON{done.Name, l.Remote, done.Operation, done.Already})
 	}
 	return nil
+}
+
+// noToken is the fault of a session that has nothing to release, and says who holds
+// the lease, where that can be found out.
+func (c *call) noToken(ctx context.Context, repo *git.Repo, name string) error {
+	f := fault.New(fault.Held, "this session has no token, so it holds no lease")
+	const where = "release it where it was acquired: the token is in that shell's GIT_LEASE_TOKEN, or kept for its GIT_LEASE_SESSION"
+	f.WithHint("%s", where)
+	l, err := c.authority(repo, "")
+	if err != nil {
+		return f
+	}
+	defer closing(ctx, l)
+	want, err := c.want(l, name)
+	if err != nil {
+		return f
+	}
+	v, err := l.Fetch(ctx, want)
+	if err != nil || v.Problem != nil || v.Hold() == nil {
+		return f
+	}
+	held := lease.Held(l, v, false)
+	held.What = f.What + ": " + held.What
+	return held.WithHint("%s   (or, %s)", where, held.Hint)
 }
 
 // held is the hold of this session that is meant: the one with the name and

@@ -80,7 +80,7 @@ func (c *call) checkCommand() error {
 	switch {
 	case len(c.in.operands) > 1 && !c.in.cut:
 		return fault.New(fault.Usage, "the command to run goes behind --").
-			WithHint("%s", fault.Command(append([]string{"git", "lease", "run", "--"}, c.in.operands...)...))
+			WithHint("%s", c.line(behind(c.tool, c.in.command, c.args, nil)...))
 	case len(c.in.rest) == 0 || c.in.rest[0] == "":
 		return fault.New(fault.Usage, "there is no command to run").WithHint("git lease run [NAME] -- COMMAND...")
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -19,7 +20,7 @@ type tool struct {
 	root     *command
 	commands []*command
 	// operand is the hint for a word that is no command, WORD in it; "" lists
-	// the commands.
+	// the commands. LINE in it is the command line with what it works on behind --.
 	operand string
 }
 
@@ -134,6 +135,14 @@ func usageError(_ *cli.Context, err error, _ bool) error {
 		return fault.New(fault.Usage, "%w", err)
 	}
 	return fault.New(fault.Usage, "%s for option %s: %s", value, dashed(name), why)
+}
+
+// before are the arguments before "--".
+func (c *call) before() []string {
+	if i := slices.Index(c.args, "--"); i >= 0 {
+		return c.args[:i]
+	}
+	return c.args
 }
 
 // noOperands refuses words before "--", for a command that has no use for them.

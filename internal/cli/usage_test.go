@@ -22,10 +22,14 @@ const someOID = "0123456789012345678901234567890123456789"
 func landUsage() []usageCase {
 	return []usageCase{
 		{[]string{"main"}, `"main" is no command of git land, and what it works on goes elsewhere`, "git land -m NOTE -- main "},
-		{[]string{"-m", "x", "main"}, `"main" is no command of git land, and what it works on goes elsewhere`, "git land -m NOTE -- main "},
+		{[]string{"-m", "x", "main"}, `"main" is no command of git land, and what it works on goes elsewhere`, "paths go behind --: git land -m x -- main "},
+		{[]string{"-m", "x", "a", "--dry-run", "b"}, `"a" is no command of git land, and what it works on goes elsewhere`, "git land -m x --dry-run -- a b "},
+		{[]string{"--mesage", "x"}, "git land has no option --mesage", "did you mean: --message "},
+		{[]string{"--mesage", "x", "--", "a"}, "git land has no option --mesage", "did you mean: --message "},
+		{[]string{"verify", "--chek=lint", "-x", "true"}, "git land verify has no option --chek", "did you mean: --check "},
 		{[]string{"a file"}, `"a file" is no command of git land, and what it works on goes elsewhere`, "git land -m NOTE -- 'a file' "},
-		{[]string{"status", "main"}, `git land status does not understand "main"`, "git land status -- main"},
-		{[]string{"verify", "-x", "true", "main"}, `git land verify does not understand "main"`, "git land verify -- main"},
+		{[]string{"status", "main"}, `git land status does not understand "main"`, "git land status -- main   (and a target is named with --onto main)"},
+		{[]string{"verify", "-x", "true", "main"}, `git land verify does not understand "main"`, "git land verify -x true -- main "},
 		{[]string{"log", "main"}, `git land log does not understand "main"`, "git land log -h"},
 		{[]string{"log", "--", "main"}, `git land log does not understand "main"`, "git land log -h"},
 		{[]string{"--bogus"}, "git land has no option --bogus", "git land -h"},
@@ -64,6 +68,9 @@ func landUsage() []usageCase {
 func leaseUsage() []usageCase {
 	return []usageCase{
 		{[]string{"main"}, `"main" is no command of git lease`, "one of: acquire, release, run, show, log, recover, break, adopt, freeze, thaw, hook, doctor "},
+		{[]string{"run", "-m", "x", "echo", "hi"}, "the command to run goes behind --", "git lease run -m x -- echo hi"},
+		{[]string{"break", "main", "--operation", "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, "breaking a lease is on the record, and needs a reason", "git lease break main --operation 01ARZ3NDEKTSV4RRFFQ69G5FAV --reason WHY"},
+		{[]string{"hook"}, "git lease hook wants to know what to do", "git lease hook status   (or: install, uninstall)"},
 		{[]string{"help", "main"}, `"main" is no command of git lease`, "git lease -h"},
 		{[]string{"help", "aquire"}, `"aquire" is no command of git lease`, "did you mean: git lease acquire -h"},
 		{[]string{"resume"}, `"resume" is no command of git lease`, "did you mean: git land resume"},
@@ -97,7 +104,7 @@ func leaseUsage() []usageCase {
 		{[]string{"run", "a", "b", "--", "true"}, `git lease run takes one lease's name, and "b" is one more`, "git lease run -h"},
 		{[]string{"run", "--conflict-exit-code", "256", "--", "a"}, `invalid value "256" for option --conflict-exit-code: not a number from 0 to 255`, "git lease run -h"},
 		{[]string{"break"}, "breaking a lease needs the holder's operation, and a reason", "git lease show "},
-		{[]string{"break", "--operation", "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, "breaking a lease needs the holder's operation, and a reason", "git lease show "},
+		{[]string{"break", "--reason", "x"}, "breaking a lease needs the holder's operation, and a reason", "git lease show "},
 		{[]string{"aquire", "main"}, `"aquire" is no command of git lease`, "did you mean: git lease acquire"},
 		{[]string{"break", "--format=sh"}, "option --format means nothing without --acquire", "git lease break -h"},
 		{[]string{"adopt", "--reason", "x"}, "option --reason means nothing without --over", "git lease adopt -h"},

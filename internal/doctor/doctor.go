@@ -241,6 +241,6 @@ func (d *doctor) unfinished() {
 	}
 	if waiting, err := d.l.Dir.Outbox().List(); err == nil && len(waiting) > 0 {
 		d.bad("unpublished", "git land verify --record pass --check CHECK   (or any landing: what waits goes with it)",
-			"%d verifications of this clone wait in %s to be published", len(waiting), filepath.Join(d.Repo.CommonDir, "lease", "outbox"))
+			"unpublished verifications of this clone: %d, in %s", len(waiting), filepath.Join(d.Repo.CommonDir, "lease", "outbox"))
 	}
 }

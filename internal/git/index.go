@@ -262,8 +262,18 @@ func (t *TempIndex) Reset(ctx context.Context, tree object.OID) error {
 	return err
 }
 
-// ErrNoMatch says that a pathspec matched no file.
+// ErrNoMatch says that a pathspec matched no file. The error is a *NoMatchError.
 var ErrNoMatch = errors.New("matches no file")
+
+// A NoMatchError names a pathspec that matched no file.
+type NoMatchError struct {
+	Path string
+	Err  error // what git said
+}
+
+func (e *NoMatchError) Error() string        { return fmt.Sprintf("%s %v: %v", e.Path, ErrNoMatch, e.Err) }
+func (e *NoMatchError) Unwrap() error        { return e.Err }
+func (e *NoMatchError) Is(target error) bool { return target == ErrNoMatch }
 
 // Add takes the working tree's content of the paths, as "git add -A" does:
 // filters, modes and deletions included. paths are git's pathspecs, relative
@@ -297,9 +307,21 @@ func (t *TempIndex) add(ctx context.Context, dir string, paths []string) error {
 	_, err := t.repo.run(ctx, command{args: append(args, paths...), dir: dir, config: []string{"advice.addEmbeddedRepo=false"}})
 	if ExitCode(err) == 128 && len(paths) > 0 {
 		// Git dies both for an unmatched pathspec and for an unreadable file.
-		if _, listErr := t.repo.run(ctx, command{reading: true, dir: dir, args: append([]string{
-			"ls-files", "--error-unmatch", "--cached", "--others", "--exclude-standard", "-z", "--"}, paths...)}); ExitCode(listErr) == 1 {
-			return fmt.Errorf("%w: %w", ErrNoMatch, err)
+		unmatched := func(paths ...string) bool {
+			_, err := t.repo.run(ctx, command{reading: true, dir: dir, args: append([]string{
+				"ls-files", "--error-unmatch", "--cached", "--others", "--exclude-standard", "-z", "--"}, paths...)})
+			return ExitCode(err) == 1
+		}
+		if unmatched(paths...) {
+			for len(paths) > 1 { // which one is it
+				half := len(paths) / 2
+				if unmatched(paths[:half]...) {
+					paths = paths[:half]
+				} else {
+					paths = paths[half:]
+				}
+			}
+			return &NoMatchError{paths[0], err}
 		}
 	}
 	return err

@@ -209,9 +209,10 @@ func (c *change) add(ctx context.Context, index *git.TempIndex) error {
 
 // notAdded tells why git does not take the chosen paths.
 func (c *change) notAdded(err error) error {
+	none, unmatched := errors.AsType[*git.NoMatchError](err)
 	switch {
-	case errors.Is(err, git.ErrNoMatch):
-		f := fault.New(fault.Usage, "one of the chosen paths (%s) matches no file", shortList(c.chosen.Paths)).WithHint("git status")
+	case unmatched:
+		f := fault.New(fault.Usage, "the path %s matches no file", none.Path).WithHint("git status   (it names what has changed)")
 		f.Err = err
 		return f
 	case git.ExitCode(err) == 1: // git-add(1): ignored, or outside a sparse checkout

@@ -99,7 +99,19 @@ func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v ve
 		if last.Command == "" {
 			return f.WithHint("mend the change; or, where that verdict was wrong: git land verify --record pass --check %s --tree %s", fault.Command(last.Check), p.tree)
 		}
-		return f.WithHint("mend the change; or, where the command was wrong, land with the right one, which then counts instead: %s", landWith(l, s, last.Check))
+		passed, err := passedSince(ctx, l, p, last)
+		if err != nil {
+			return err
+		}
+		command := "COMMAND"
+		if passed != nil {
+			how := "was recorded without a command"
+			if passed.Command != "" {
+				how, command = "is of the command "+passed.Command, passed.Command
+			}
+			f.What += fmt.Sprintf("; a newer pass of %s %s, and a check is a name and a command, so it does not take that verdict back", last.Check, how)
+		}
+		return f.WithHint("mend the change; or, where the command was wrong, land with the right one, which then counts instead: %s", landWith(l, s, last.Check, command))
 	}
 	moved, err := baseMoved(ctx, l, p, want)
 	if err != nil {
@@ -115,9 +127,27 @@ func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v ve
 		WithHint("%s", hint).WithFacts(facts)
 }
 
+// passedSince is the newest pass of the failed check by another command, or by none,
+// that was recorded after it; nil where there is none.
+func passedSince(ctx context.Context, l *ledger.Ledger, p plan, failed note.Verification) (*note.Verification, error) {
+	lines, err := l.Verified(ctx, p.view, p.tree)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range slices.Backward(lines) {
+		switch {
+		case v.ID == failed.ID:
+			return nil, nil
+		case v.Check == failed.Check && v.Verdict == note.Pass && v.Tree == failed.Tree:
+			return &v, nil
+		}
+	}
+	return nil, nil
+}
+
 // landWith is the command line that lands with a check of its own.
-func landWith(l *ledger.Ledger, s Selection, check string) string {
-	words := []string{"git", "land", "-x", "COMMAND"}
+func landWith(l *ledger.Ledger, s Selection, check, command string) string {
+	words := []string{"git", "land", "-x", command}
 	if check != DefaultCheck {
 		words = append(words, "--check", check)
 	}

@@ -54,7 +54,7 @@ type Request struct {
 
 	DryRun  bool
 	Warn    func(text string)       // told of each of Result.Warnings, when it comes up; may be nil
-	Step    func(step, text string) // told of each step done: verified, leased, based, committed, pushed
+	Step    func(step, text string) // told of each step done: verified, leased, based, committed, pushed; and "again", why they are taken anew
 	Stderr  io.Writer               // where a check's output goes
 	Environ []string                // a check's environment, before what verify takes away
 }

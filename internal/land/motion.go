@@ -41,6 +41,8 @@ type motion struct {
 	loose   bool         // a push was sent that nothing but the branch, or the notes, keeps out
 	checked bool         // -x has run once
 	rewound bool         // that has been told
+	planned *ledger.View // what the plan in work, or the last one, is made on
+	again   int          // pushes made when that was told to be made anew
 	result  Result
 }
 
@@ -206,6 +208,7 @@ func (m *motion) guess(ctx context.Context, v ledger.View) (done bool, err error
 	}
 	m.describe(p)
 	m.tellGate(p, gate)
+	m.planned = &v
 	done, err = m.push(ctx, p, gate)
 	m.heldWay = false // the mirror was old, which is no lost race
 	return done, err
@@ -225,11 +228,30 @@ func (m *motion) run(ctx context.Context, v ledger.View, guess bool) error {
 			if v, err = m.fetch(ctx); err != nil {
 				return err
 			}
+			m.tellAgain(v)
 		}
+		seen := v
+		m.planned = &seen
 		done, err := m.attempt(ctx, v)
 		if done || err != nil {
 			return err
 		}
+	}
+}
+
+// tellAgain says why what was told before is done anew: the push lost its race, or the
+// branch moved under the check.
+func (m *motion) tellAgain(v ledger.View) {
+	was, pushed := m.planned, len(m.tried) > m.again
+	m.again = len(m.tried)
+	switch {
+	case was == nil || !pushed && !m.checked:
+	case was.Base != v.Base:
+		m.step("again", fmt.Sprintf("%s has moved to %s", v.Branch.Branch(), nonEmpty(v.Base.Short(), "(unborn)")))
+	case pushed && was.TipOID() != v.TipOID():
+		m.step("again", fmt.Sprintf("the lease %s has changed", v.Name))
+	case pushed && was.Records != v.Records:
+		m.step("again", "the records have changed")
 	}
 }
 
