@@ -22,10 +22,10 @@ func landLogCommand() *command {
 		synopsis: "[-n N] [--json] [OPTION...]",
 		summary:  "show what has landed",
 		about: `
-Lists the landings under the target's lease, newest first, with the overrides that
-moved refs past it. It marks those that landed without a verification, those of
-which only a repair by git land reconcile tells, and those that an override took
-off the branch again. It takes and needs no lease.`,
+Lists the landings under the target's lease, newest first, with the overrides
+that moved refs past it. It marks those that landed without a verification,
+those of which only a repair by git land reconcile tells, and those that an
+override took off the branch again. It takes and needs no lease.`,
 		examples: `
 git land log -n 5
 git land log --json --onto release/1.x`,

@@ -24,9 +24,9 @@ func resumeCommand() *command {
 Asks the remote what became of a landing whose process died, and finishes it;
 or makes sure that it can no longer arrive, and says that it did not land, with
 exit code 1. Without OPERATION it does so for all that this worktree began,
-as every git land does first; where there is none that is exit code 0, and says
-of no change that it landed: for that, run the same git land again. One that died in another clone is finished here
-as far as it reached the remote, once its lease was broken.`,
+as every git land does first. Where there is none, exit code 0 says of no change
+that it landed: for that, run the same git land again. One that died in another
+clone is finished here as far as it reached the remote, after a break.`,
 		examples: `
 git land resume
 git land resume 01JZ6Y8T3N4V5W6X7Y8Z9ABCDE`,

@@ -18,9 +18,9 @@ func doctorCommand() *command {
 		synopsis: "[--json] [OPTION...]",
 		summary:  "look over this clone and its remote, and say what does not work",
 		about: `
-Looks at git, identity, remote, hooks and what is left over, a line each, and says
-which command mends what is wrong. It tries things: it writes refs of its own to
-the remote and deletes them, and runs the pre-push hook on made-up input.`,
+Looks at git, identity, remote, hooks and what is left over, a line each, and
+says which command mends what is wrong. It tries things: it writes refs of its
+own to the remote and deletes them, and runs the pre-push hook on made-up input.`,
 		examples: `
 git lease doctor
 git lease doctor --json`,

@@ -22,8 +22,8 @@ lease itself be killed, the lease counts as in use while the command, or what
 it started, goes on; with --close it does not, as with flock(1).
 
 The exit code is the command's own, unless that is 0: then 6 when the lease was
-lost meanwhile, and 9 when it is not known to be given back (git lease recover frees
-it). --conflict-exit-code is for a lease that is held, when nothing was run.`,
+lost meanwhile, and 9 when it may be held still (git lease recover frees it).
+That of --conflict-exit-code is for a lease that is held: nothing was run.`,
 		examples: `
 git lease run -- ./release.sh
 git lease run docs -m "publish the manual" --wait -- make publish
