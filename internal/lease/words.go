@@ -13,14 +13,13 @@ import (
 )
 
 // placeholders stand in our hints and usages for words that only the user has.
-var placeholders = []string{"WHY", "REASON", "TEXT", "NOTE", "MESSAGE"}
+var placeholders = []string{"WHY", "REASON", "TEXT", "NOTE", "MESSAGE", "...", "…"}
 
 // Stands reports whether text only stands for words that the user was to give: it
 // was copied from a hint or a usage, as it is or in small letters.
 func Stands(text string) bool {
 	text = strings.TrimSpace(text)
-	return strings.Trim(text, ".\u2026 ") == "" && text != "" ||
-		slices.ContainsFunc(placeholders, func(p string) bool { return strings.EqualFold(p, text) })
+	return slices.ContainsFunc(placeholders, func(p string) bool { return strings.EqualFold(p, text) })
 }
 
 // Reason is a reason as it goes on the record. It refuses (Usage) an empty one, and
