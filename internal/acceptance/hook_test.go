@@ -320,7 +320,7 @@ func TestOverrideIsNoDisagreement(t *testing.T) {
 	h.exits(5, "git-land", "override", "--reason", "not a rewind", "origin/main~1:main")
 	h.exits(0, "git-land", "reconcile")
 	h.exits(0, "git-land", "override", "--reason", "by hand, in a hurry", h.commit()+":main")
-	if r := h.exits(0, "git-land", "reconcile"); !strings.Contains(r.Stdout, "past the lease, main: second was wrong") {
+	if r := h.exits(0, "git-land", "reconcile", "--all"); !strings.Contains(r.Stdout, "past the lease, main: second was wrong") {
 		t.Errorf("told %q", r.Stdout)
 	}
 	h.exits(0, "git-land", "override", "--reason", "another history", "+"+h.git("commit-tree", "-m", "anew", "origin/main^{tree}")+":main")

@@ -236,7 +236,11 @@ func (c *call) printNotices(l *ledger.Ledger, report reconcile.Report, r reconci
 	}
 	var counts []string
 	for _, kind := range slices.Sorted(maps.Keys(count)) {
-		counts = append(counts, fmt.Sprintf("%d %s", count[kind], kind))
+		what := kind
+		if count[kind] > 1 && kind != "under-way" {
+			what += "s"
+		}
+		counts = append(counts, fmt.Sprintf("%d %s", count[kind], what))
 	}
 	if n := len(report.Acknowledged); n > 0 {
 		counts = append(counts, fmt.Sprintf("%d settled before", n))
