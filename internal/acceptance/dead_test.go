@@ -286,3 +286,18 @@ func TestDeadUnwrittenUnderABroughtLease(t *testing.T) {
 		t.Errorf("%s commits, want 2", got)
 	}
 }
+
+// A landing that did not end is found under whatever name its remote has by now.
+func TestReconcileAfterARemoteWasRenamed(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"README": "second\n"})
+	s.dies(remote, "pre-receive", "--", "README")
+	s.git("remote", "rename", "origin", "upstream")
+	if r := s.exits(7, "git-land", "reconcile"); !strings.Contains(r.Stdout, "operation-unfinished") {
+		t.Errorf("told %q", r.Stdout)
+	}
+	s.git("remote", "add", "origin", gittest.URL(gittest.Bare(t)))
+	s.exits(0, "git-land", "reconcile", "--remote", "origin", "--onto", "main")
+}

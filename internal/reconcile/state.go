@@ -297,12 +297,12 @@ func (s *state) readOperations() error {
 		return err
 	}
 	for _, id := range ids {
-		var j struct{ Remote, Lease string }
+		var j struct{ Remote, Address, Lease string }
 		err := s.l.Dir.Journal().Load(id, &j)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // it has just ended
 			continue
-		case err == nil && (j.Remote != s.l.Remote || j.Lease != s.view.Name):
+		case err == nil && (j.Address != s.l.Address() || j.Lease != s.view.Name): // remotes are renamed
 			continue
 		}
 		// One that cannot be read is of an operation that has not ended, too.
