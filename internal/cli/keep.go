@@ -79,7 +79,7 @@ func (c *call) keep(ctx context.Context, l *ledger.Ledger, k keeping, g lease.Gr
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
-	_, undo := lease.Release(ctx, l, ledger.Want{Name: g.Name}, k.root)
+	_, undo := lease.GiveBack(ctx, l, ledger.Want{Name: g.Name}, k.root)
 	return errors.Join(err, undo)
 }
 

@@ -130,7 +130,7 @@ func (m *motion) giveUp(ctx context.Context, cause error) error {
 	if !m.root.IsZero() && fault.ClassOf(cause) != fault.Lost {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 		defer cancel()
-		if _, err := lease.Release(ctx, m.l, m.want, m.root); err != nil {
+		if _, err := lease.GiveBack(ctx, m.l, m.want, m.root); err != nil {
 			if fault.ClassOf(err) != fault.Lost { // it may be held still
 				return fault.New(cmp.Or(fault.ClassOf(err), fault.Unreachable), "the lease %s could not be given back: %w", m.want.Name, err).
 					WithHint("%s", m.l.Command("git", "land", "resume", m.journal.Operation.String()))

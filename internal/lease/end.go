@@ -10,6 +10,7 @@ import (
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
+	"gitland/internal/git"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
 	"gitland/internal/session"
@@ -133,11 +134,22 @@ func (e End) Lost(l *ledger.Ledger) *fault.Error {
 			how + "_by": e.Event.Actor, "host": e.Event.By.Host, "at": e.Event.Time.UTC(), "reason": e.Event.By.Reason})
 }
 
+// GiveBack is Release for an operation that is told to end. The signal that says so
+// may go to its whole process group, and so end a git process of the release: it
+// does not come again.
+func GiveBack(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.Root) (Released, error) {
+	done, err := Release(ctx, l, w, root)
+	if git.Terminated(err) && ctx.Err() == nil {
+		return Release(ctx, l, w, root)
+	}
+	return done, err
+}
+
 // giveBack releases what was acquired by an operation that was told to stop.
 func giveBack(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.Root) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
-	_, err := Release(ctx, l, w, root)
+	_, err := GiveBack(ctx, l, w, root)
 	if fault.ClassOf(err) == fault.Lost {
 		return err
 	}

@@ -112,7 +112,7 @@ func release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	for try := range 5 {
-		_, err := Release(ctx, l, w, root)
+		_, err := GiveBack(ctx, l, w, root)
 		if fault.ClassOf(err) != fault.Unreachable || ledger.IsRefusal(err) {
 			return err
 		}
@@ -120,6 +120,6 @@ func release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.
 			return err
 		}
 	}
-	_, err := Release(ctx, l, w, root)
+	_, err := GiveBack(ctx, l, w, root)
 	return err
 }
