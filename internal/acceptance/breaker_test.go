@@ -84,9 +84,9 @@ func TestDamagedLocalFiles(t *testing.T) {
 			t.Errorf("%q: told %d times: %s", rubbish, n, r.Stderr)
 		}
 	}
-	for _, rubbish := range []string{"rubbish", `{"format":1,"git_dir":".","remote":"origin"}`, `{"format":2}`} {
+	for rubbish, hint := range map[string]string{"rubbish": "then: rm ", `{"format":1,"git_dir":".","remote":"origin"}`: "then: rm ", `{"format":2}`: "install a newer gitland"} {
 		s.write(map[string]string{"g": "g\n", ".git/lease/journal/" + id + ".json": rubbish})
-		if r := s.exits(1, "git-land", "-x", "true", "-m", "g", "--", "g"); !strings.Contains(r.Stderr, "then: rm ") {
+		if r := s.exits(1, "git-land", "-x", "true", "-m", "g", "--", "g"); !strings.Contains(r.Stderr, hint) {
 			t.Errorf("%q: %s", rubbish, r.Stderr)
 		}
 	}

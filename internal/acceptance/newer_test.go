@@ -1,6 +1,8 @@
 package acceptance
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -172,4 +174,23 @@ func TestNewerRecord(t *testing.T) {
 	}
 	gittest.Commit(t, s.dir, "two", map[string]string{"two": "2\n"})
 	s.force("--onto", "main") // on a note of its own
+}
+
+// After a rollback a journal of the newer version is not thrown away: it may have
+// the token of a lease that is held.
+func TestNewerJournalIsKept(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"README": "second\n"})
+	s.dies(remote, "pre-receive", "--", "README")
+	path := filepath.Join(s.dir, ".git/lease/journal", s.unfinished()+".json")
+	text := strings.Replace(read(t, path), `"format":1`, `"format":2`, 1)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := s.try("git-land", "resume")
+	if r.Code != 1 || !strings.Contains(r.Stderr, "hint: install a newer gitland") || strings.Contains(r.Stderr, "rm ") || !exists(path) {
+		t.Errorf("exit %d: %s", r.Code, r.Stderr)
+	}
 }

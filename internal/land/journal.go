@@ -158,6 +158,9 @@ func loadJournal(dir session.Dir, op ulid.ULID) (journal, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return j, err
 	case err != nil:
+	case j.Format > journalFormat: // after a rollback: it may have the token of a lease that is held
+		return j, fault.New(fault.Failed, "the journal of operation %s, which did not end, has format %d, and this version knows %d", op, j.Format, journalFormat).
+			WithHint("install a newer gitland, one that knows journals of format %d, and run: git land resume", j.Format)
 	case j.Format != journalFormat:
 		err = fmt.Errorf("journal format %d, and this version knows %d", j.Format, journalFormat)
 	case j.Operation != op || j.Lease == "" || j.Branch == "" || j.Remote == "":
