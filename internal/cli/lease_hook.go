@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"gitland/internal/fault"
+	"gitland/internal/git"
 	"gitland/internal/hook"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
@@ -64,12 +65,20 @@ func hookAction(ctx context.Context, c *call) error {
 	return f.WithHint("git lease hook status%[1]s   (or: install%[1]s, uninstall%[1]s)", where)
 }
 
-func hookInstall(ctx context.Context, c *call) error {
-	names, err := c.hookNames()
-	if err != nil {
-		return err
+// hooksOf opens what install, uninstall and status work on. Close the repository.
+func (c *call) hooksOf(ctx context.Context) (repo *git.Repo, tool string, names []string, err error) {
+	if names, err = c.hookNames(); err != nil {
+		return nil, "", nil, err
 	}
-	repo, err := c.repo(ctx)
+	if tool, err = ownPath(); err != nil {
+		return nil, "", nil, err
+	}
+	repo, err = c.repo(ctx)
+	return repo, tool, names, err
+}
+
+func hookInstall(ctx context.Context, c *call) error {
+	repo, tool, names, err := c.hooksOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,20 +87,12 @@ func hookInstall(ctx context.Context, c *call) error {
 		return fault.New(fault.Usage, "%s has a work tree: the server's hooks are for the bare repository that others push to", repo.Top).
 			WithHint("git -C /path/of/the/bare/repository.git lease hook install --server")
 	}
-	tool, err := ownPath()
-	if err != nil {
-		return err
-	}
 	changes, err := hook.Install(ctx, repo, tool, names)
 	return c.hooksChanged(changes, err)
 }
 
 func hookUninstall(ctx context.Context, c *call) error {
-	names, err := c.hookNames()
-	if err != nil {
-		return err
-	}
-	repo, err := c.repo(ctx)
+	repo, _, names, err := c.hooksOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -101,19 +102,11 @@ func hookUninstall(ctx context.Context, c *call) error {
 }
 
 func hookStatus(ctx context.Context, c *call) error {
-	names, err := c.hookNames()
-	if err != nil {
-		return err
-	}
-	repo, err := c.repo(ctx)
+	repo, tool, names, err := c.hooksOf(ctx)
 	if err != nil {
 		return err
 	}
 	defer repo.Close()
-	tool, err := ownPath()
-	if err != nil {
-		return err
-	}
 	states, err := hook.Status(ctx, repo, tool, names)
 	if err != nil {
 		return err
@@ -211,7 +204,7 @@ func guard(ctx context.Context, c *call) error {
 	l, err := c.authority(repo, "")
 	if err != nil {
 		defer repo.Close()
-		return hook.Unchosen(repo, p.Updates, err)
+		return hook.Unchosen(ctx, repo, p.Updates, err)
 	}
 	defer closing(ctx, l)
 	if p.Want, err = c.want(l, ""); err != nil {

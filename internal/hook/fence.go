@@ -30,13 +30,17 @@ const (
 // ReadUpdates reads what git tells these hooks, "<old> <new> <ref>" a line
 // (githooks(5)). Lines about refs outside refs/, such as HEAD, which git also
 // hands over, are left out. An old or new value that is a symbolic ref (git 2.46)
-// is an error where the ref is one that the caller keeps.
+// is an error for a branch, a lease or notes; git remote set-head writes others.
 func ReadUpdates(in io.Reader) ([]event.Update, error) {
 	var updates []event.Update
 	err := lines(in, func(line string) error {
 		old, rest, _ := strings.Cut(line, " ")
 		new, name, _ := strings.Cut(rest, " ")
 		if !strings.HasPrefix(name, "refs/") {
+			return nil
+		}
+		kept := strings.HasPrefix(name, "refs/heads/") || strings.HasPrefix(name, "refs/lease/") || strings.HasPrefix(name, "refs/notes/")
+		if !kept && (strings.HasPrefix(old, "ref:") || strings.HasPrefix(new, "ref:")) {
 			return nil
 		}
 		u := event.Update{Ref: object.Ref(name)} // git has checked it; a name that is odd to us is no ref of ours
@@ -194,7 +198,7 @@ func (f *fence) read(ctx context.Context, updates []event.Update) error {
 		}
 	}
 	for ref := range refs {
-		if role, _ := f.l.RoleOf(ref); role == ledger.Chain {
+		if role, _ := f.l.RoleOf(ref); role == ledger.Chain && refs[ref] != "" {
 			f.chain = append(f.chain, ref)
 		}
 	}

@@ -574,6 +574,7 @@ func TestReadUpdates(t *testing.T) {
 	one, two, none := strings.Repeat("1", 40), strings.Repeat("2", 64), strings.Repeat("0", 40)
 	got, err := hook.ReadUpdates(strings.NewReader(none + " " + one + " refs/heads/a b\n" +
 		one + " " + none + " HEAD\nref:refs/heads/x ref:refs/heads/y HEAD\n" +
+		none + " ref:refs/remotes/origin/main refs/remotes/origin/HEAD\n" +
 		strings.Repeat("0", 64) + " " + two + " refs/tags/t\n" + one + " " + none + " refs/x"))
 	want := []event.Update{{Ref: "refs/heads/a b", New: object.OID(one)}, {Ref: "refs/tags/t", New: object.OID(two)}, {Ref: "refs/x", Old: object.OID(one)}}
 	if err != nil || !slices.Equal(got, want) {

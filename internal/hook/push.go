@@ -106,8 +106,10 @@ func Guard(ctx context.Context, l *ledger.Ledger, p Push) error {
 }
 
 // Unchosen says what to do about a push where it cannot be told which repository
-// decides: why is that. What could be protected anywhere is refused, all else goes.
-func Unchosen(repo *git.Repo, updates []event.Update, why error) error {
+// decides: why is that. What could be protected anywhere is refused, by lease.protect,
+// else land.onto, else where any remote's HEAD is; all else goes. Where none of them is known every
+// branch could be.
+func Unchosen(ctx context.Context, repo *git.Repo, updates []event.Update, why error) error {
 	keep, err := patterns(repo.Config, "")
 	if err != nil {
 		return err
@@ -115,9 +117,20 @@ func Unchosen(repo *git.Repo, updates []event.Update, why error) error {
 	if onto := repo.Config.Get("land.onto"); len(keep.patterns) == 0 && onto != "" {
 		keep.patterns = []string{strings.TrimPrefix(onto, "refs/heads/")}
 	}
+	if len(keep.patterns) == 0 {
+		for _, remote := range repo.Config.Remotes() {
+			tracked, err := repo.SymbolicRef(ctx, object.Ref("refs/remotes/"+remote+"/HEAD"))
+			if err != nil {
+				return err
+			}
+			if branch, known := strings.CutPrefix(string(tracked), "refs/remotes/"+remote+"/"); known {
+				keep.patterns = append(keep.patterns, branch)
+			}
+		}
+	}
 	for _, u := range updates {
 		ours := strings.HasPrefix(string(u.Ref), "refs/lease/") || strings.HasPrefix(string(u.Ref), "refs/notes/landing/") || u.Ref == "refs/notes/verification"
-		if ours || keep.covers(u.Ref) || len(keep.patterns) == 0 && (u.Ref == "refs/heads/main" || u.Ref == "refs/heads/master") {
+		if ours || keep.covers(u.Ref) || len(keep.patterns) == 0 && strings.HasPrefix(string(u.Ref), "refs/heads/") {
 			return why
 		}
 	}
@@ -171,8 +184,8 @@ func grows(ctx context.Context, l *ledger.Ledger, u event.Update) error {
 	return err
 }
 
-// accounted are the events by which the push says itself what moves: that of one
-// of our commands, and those that it appends to a chain under this session's token.
+// accounted is the event by which the push says itself what moves, if it is of one
+// of our commands.
 func (p Push) accounted(ctx context.Context, l *ledger.Ledger) ([]event.Event, error) {
 	if p.Event == "" {
 		return nil, nil
