@@ -382,6 +382,9 @@ func TestOverrideRefspecs(t *testing.T) {
 		h.exits(129, "git-land", append([]string{"override", "--reason", "by hand", "--"}, bad...)...)
 	}
 	h.exits(5, "git-land", "override", "--reason", "by hand", "HEAD~:main")
+	if r := h.exits(129, "git-land", "override", "--reason", "by hand", ":refs/lease/main"); !strings.Contains(r.Stderr, "on its own log") {
+		t.Errorf("told %q", r.Stderr)
+	}
 	h.exits(0, "git-land", "override", "--reason", "by hand", "v1", c+":heads/topic", "v1:v2")
 	refs := gittest.Refs(t, h.remote)
 	for _, ref := range []string{"refs/tags/v1", "refs/heads/topic", "refs/tags/v2"} {

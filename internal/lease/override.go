@@ -67,6 +67,12 @@ func Override(ctx context.Context, l *ledger.Ledger, o Overriding) (event.Event,
 	seen := map[object.Ref]object.OID{} // at the first look: who rewrites has decided on that
 	e, err := l.Append(ctx, o.Want, func(v ledger.View, d *ledger.Draft) error {
 		updates := o.Updates
+		for _, u := range updates {
+			if role, name := l.RoleOf(u.Ref); role == ledger.Chain && name == v.Name {
+				return fault.New(fault.Usage, "%s cannot have on its own log that it is deleted", u.Ref).
+					WithHint("name another lease's branch with --onto")
+			}
+		}
 		if !o.Announce {
 			var err error
 			if updates, err = o.present(ctx, l, seen); err != nil {
@@ -102,9 +108,6 @@ func (o Overriding) keeper(ctx context.Context, l *ledger.Ledger) (ledger.Want, 
 	for _, u := range o.Updates {
 		role, name := l.RoleOf(u.Ref)
 		switch {
-		case role == ledger.Chain && name == w.Name:
-			return w, fault.New(fault.Usage, "%s cannot have on its own log that it is deleted", u.Ref).
-				WithHint("name another lease's branch with --onto")
 		case role == ledger.Foreign && strings.HasPrefix(string(u.Ref), "refs/heads/"):
 			v, err := l.FetchKeeper(ctx, ledger.Want{Name: cmp.Or(o.Want.Name, u.Ref.Branch()), Branch: u.Ref})
 			if err != nil {
