@@ -21,11 +21,12 @@ var layers = [][]string{
 	{"internal/event"},
 	{"internal/chain", "internal/note"},
 	{"internal/git", "internal/session", "internal/child"},
+	{"internal/policy"},
 	{"internal/ledger"},
 	{"internal/verify"},
 	{"internal/lease"},
 	{"internal/land", "internal/reconcile", "internal/hook"},
-	{"internal/doctor"},
+	{"internal/doctor", "internal/setup"},
 	{"internal/cli"},
 	{"cmd/git-land", "cmd/git-lease"},
 }

@@ -50,20 +50,10 @@ func closing(ctx context.Context, l *ledger.Ledger) {
 	l.Repo.Close()
 }
 
-// want says which lease, and which branch: name, else lease.name, else the
-// branch's; onto, else land.onto, else the authority's HEAD.
-func (c *call) want(l *ledger.Ledger, name string) (ledger.Want, error) {
-	if name == "" {
-		name = l.Repo.Config.Get("lease.name")
-	}
-	branch, given := value[object.Ref](c, "onto")
-	if configured := l.Repo.Config.Get("land.onto"); !given && configured != "" {
-		var err error
-		if branch, err = parseBranch(configured); err != nil {
-			return ledger.Want{}, fault.New(fault.Usage, "config land.onto: %q is %w", configured, err)
-		}
-	}
-	return ledger.Want{Name: name, Branch: branch}, nil
+// want says which lease, and which branch, were given.
+func (c *call) want(name string) ledger.Want {
+	branch, _ := value[object.Ref](c, "onto")
+	return ledger.Want{Name: name, Branch: branch}
 }
 
 // toWait has the refusal of a lease that somebody else holds begin with the command

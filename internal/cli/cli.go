@@ -24,17 +24,19 @@ import (
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// StdoutTTY and StderrTTY say that a person reads along, on a terminal.
-	StdoutTTY, StderrTTY bool
-	Environ              []string // as os.Environ
-	Dir                  string   // where the command runs; "" is the process's directory
-	Now                  func() time.Time
+	// StdinTTY says that a person can answer, on a terminal; StdoutTTY and StderrTTY that
+	// one reads along.
+	StdinTTY, StdoutTTY, StderrTTY bool
+	Environ                        []string // as os.Environ
+	Dir                            string   // where the command runs; "" is the process's directory
+	Now                            func() time.Time
 }
 
 // System is the world of this process.
 func System() Env {
 	return Env{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		StdinTTY:  term.IsTerminal(int(os.Stdin.Fd())),
 		StdoutTTY: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTTY: term.IsTerminal(int(os.Stderr.Fd())),
 		Environ:   os.Environ(),

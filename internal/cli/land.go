@@ -20,7 +20,7 @@ func landTool() *tool {
 	return &tool{
 		name:     "git land",
 		operand:  "paths go behind --: LINE   (and a target is named with --onto WORD)",
-		commands: []*command{verifyCommand(), statusCommand(), landLogCommand(), reconcileCommand(), resumeCommand(), abortCommand(), overrideCommand()},
+		commands: []*command{verifyCommand(), statusCommand(), landLogCommand(), reconcileCommand(), resumeCommand(), abortCommand(), overrideCommand(), initCommand()},
 		root: &command{
 			synopsis: "[-m NOTE]... [-x COMMAND] [OPTION...] [-- PATH...]",
 			about: `
@@ -97,10 +97,8 @@ func (c *call) selection(ctx context.Context) (*ledger.Ledger, land.Selection, e
 	if err != nil {
 		return nil, s, err
 	}
-	if s.Want, err = c.want(l, ""); err != nil {
-		closing(ctx, l)
-	}
-	return l, s, err
+	s.Want = c.want("")
+	return l, s, nil
 }
 
 // paths are the operands behind "--"; nil where there are none.

@@ -62,10 +62,7 @@ func landLog(ctx context.Context, c *call) error {
 		return err
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, "")
-	if err != nil {
-		return err
-	}
+	want := c.want("")
 	most, _ := value[int](c, "n")
 	entries, err := land.Log(ctx, l, want, most)
 	listed, overrides := []entryJSON{}, []eventJSON{}

@@ -56,9 +56,7 @@ func override(ctx context.Context, c *call) error {
 	}
 	defer closing(ctx, l)
 	o := lease.Overriding{Reason: c.opts.String("reason")}
-	if o.Want, err = c.want(l, ""); err != nil {
-		return err
-	}
+	o.Want = c.want("")
 	for _, spec := range specs {
 		u, err := lease.Refspec(spec).Update(ctx, l.Repo)
 		if err != nil {

@@ -67,9 +67,7 @@ func landReconcile(ctx context.Context, c *call) error {
 	}
 	defer closing(ctx, l)
 	r := reconcile.Request{Fix: c.opts.Bool("fix"), Reason: c.opts.String("reason")}
-	if r.Want, err = c.want(l, ""); err != nil {
-		return err
-	}
+	r.Want = c.want("")
 	if r.Since, err = c.since(ctx, l); err != nil {
 		return err
 	}

@@ -100,9 +100,7 @@ func (c *call) ending(ctx context.Context, end func(*ledger.Ledger, land.Ending)
 		return err
 	}
 	defer closing(ctx, l)
-	if e.Want, err = c.want(l, ""); err != nil {
-		return err
-	}
+	e.Want = c.want("")
 	if word != "" {
 		if e.Operation, err = ulid.ParseStrict(word); err != nil {
 			return c.noOperation(ctx, l, e.Want, word)

@@ -15,13 +15,15 @@ import (
 func verifyCommand() *command {
 	return &command{
 		name:     "verify",
-		synopsis: "[OPTION...] -x COMMAND [-- PATH...]\n--record pass|fail --check NAME [--tree OID]\n [OPTION...] [-- PATH...]",
-		summary:  "run a check on the tree that would land, and record what it found",
+		synopsis: "[OPTION...] [-x COMMAND] [-- PATH...]\n--record pass|fail --check NAME [--tree OID]\n [OPTION...] [-- PATH...]",
+		summary:  "run checks on the tree that would land, and record what they found",
 		about: `
 Builds the tree that would land, runs COMMAND in a shell on exactly that tree,
-and publishes whether it passed: the check's exit code is the verdict. --record
+and publishes whether it passed: the check's exit code is the verdict. Without -x
+it runs the checks that the target's .gitland names, or one of them. --record
 publishes what another system found, with nothing run here.`,
 		examples: `
+git land verify
 git land verify -x "make test" -- hello.go
 git land verify --check lint -x "./lint --strict"
 git land verify --record pass --check ci --tree "$(git rev-parse HEAD^{tree})"`,
@@ -43,7 +45,7 @@ func verifyChange(ctx context.Context, c *call) error {
 	_, named := c.in.last("check")
 	tree, given := value[object.OID](c, "tree")
 	switch {
-	case record == command:
+	case record && command:
 		return fault.New(fault.Usage, "a verification comes from -x COMMAND or from --record VERDICT, and from one of them")
 	case record && !named:
 		return fault.New(fault.Usage, "a verdict from elsewhere needs the name of its check").WithHint("add --check NAME")
@@ -57,39 +59,46 @@ func verifyChange(ctx context.Context, c *call) error {
 		return err
 	}
 	defer closing(ctx, l)
-	var v note.Verification
+	var found []note.Verification
 	var published error
 	if record {
+		var v note.Verification
 		v, published, err = land.RecordVerdict(ctx, l, land.RecordRequest{Selection: selection,
 			Verdict: note.Verdict(verdict), Check: c.opts.String("check"), Tree: tree})
+		found = append(found, v)
 	} else {
-		v, published, err = land.Verify(ctx, l, land.VerifyRequest{Selection: selection, Check: c.opts.String("check"),
-			Command: c.opts.String("x"), Stderr: c.env.Stderr, Environ: c.env.Environ})
-	}
-	if err != nil {
-		return err
+		found, published, err = land.Verify(ctx, l, land.VerifyRequest{Selection: selection, Check: c.opts.String("check"),
+			Command: c.opts.String("x"), Step: c.step, Stderr: c.env.Stderr, Environ: c.env.Environ})
 	}
 	if published != nil {
 		c.err.printf("%s the verification is kept here, and goes out with the next landing: %v\n", paint(yellow, "hint:"), published)
 	}
-	return c.verdict(v, published == nil, record)
+	if err != nil {
+		return err
+	}
+	return c.verdicts(found, published == nil, record)
 }
 
-// verdict tells what a check found. A verdict that was only recorded is not
-// our failure.
-func (c *call) verdict(v note.Verification, published, recorded bool) error {
+// verdicts tells what checks found, of which only the last can have failed. A verdict
+// that was only recorded is not our failure.
+func (c *call) verdicts(found []note.Verification, published, recorded bool) error {
+	how := "verified"
+	if recorded {
+		how = "recorded"
+	}
+	for _, v := range found {
+		if v.Verdict == note.Pass || recorded {
+			c.step(how, "tree "+v.Tree.Short()+" by "+v.Check+": "+string(v.Verdict)+took(v))
+		}
+	}
+	v := found[len(found)-1]
 	if v.Verdict == note.Fail && !recorded {
 		return fault.New(fault.Unverified, "the check %s failed on tree %s: %s exited with %d", v.Check, v.Tree, v.Command, v.Exit).
 			WithHint("mend it, and verify again").
 			WithFacts(map[string]any{"verification": v, "published": published})
 	}
-	how := "verified"
-	if recorded {
-		how = "recorded"
-	}
-	c.step(how, "tree "+v.Tree.Short()+" by "+v.Check+": "+string(v.Verdict)+took(v))
 	if c.opts.Bool("json") {
-		return c.out.json(map[string]any{"verification": v, "published": published})
+		return c.out.json(map[string]any{"verifications": found, "published": published})
 	}
 	return nil
 }

@@ -60,10 +60,7 @@ func acquire(ctx context.Context, c *call) error {
 		return err
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, name)
-	if err != nil {
-		return err
-	}
+	want := c.want(name)
 	k, err := c.keeping(l)
 	if err != nil {
 		return err

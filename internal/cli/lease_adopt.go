@@ -55,10 +55,7 @@ func adopt(ctx context.Context, c *call) error {
 		return err
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, name)
-	if err != nil {
-		return err
-	}
+	want := c.want(name)
 	done, err := lease.Adopt(ctx, l, lease.Adoption{Want: want, Over: over, Reason: c.opts.String("reason")})
 	if err != nil {
 		return err

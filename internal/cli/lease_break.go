@@ -59,10 +59,7 @@ func breakLease(ctx context.Context, c *call) error {
 		return err
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, name)
-	if err != nil {
-		return err
-	}
+	want := c.want(name)
 	operation, err := c.holder(ctx, l, want)
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 
 	"gitland/internal/doctor"
 	"gitland/internal/fault"
-	"gitland/internal/object"
 )
 
 func doctorCommand() *command {
@@ -43,13 +42,7 @@ func examine(ctx context.Context, c *call) error {
 	if r.Tool, err = ownPath(); err != nil {
 		return err
 	}
-	branch, given := value[object.Ref](c, "onto")
-	if configured := repo.Config.Get("land.onto"); !given && configured != "" {
-		if branch, err = parseBranch(configured); err != nil {
-			return fault.New(fault.Usage, "config land.onto: %q is %w", configured, err)
-		}
-	}
-	r.Branch = branch
+	r.Branch = c.want("").Branch
 	checks := doctor.Examine(ctx, r)
 	wrong := 0
 	for _, check := range checks {

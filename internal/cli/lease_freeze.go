@@ -52,10 +52,7 @@ func freeze(ctx context.Context, c *call) error {
 		return err
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, name)
-	if err != nil {
-		return err
-	}
+	want := c.want(name)
 	e, err := lease.Freeze(ctx, l, lease.Freezing{Want: want, Reason: c.opts.String("reason"), Root: c.ownRoot(l)})
 	if err != nil {
 		return err

@@ -207,9 +207,7 @@ func guard(ctx context.Context, c *call) error {
 		return hook.Unchosen(ctx, repo, p.Updates, err)
 	}
 	defer closing(ctx, l)
-	if p.Want, err = c.want(l, ""); err != nil {
-		return err
-	}
+	p.Want = c.want("")
 	p.Session = func() (session.Source, error) { return l.Dir.FromEnv(c.env.Get) }
 	return hook.Guard(ctx, l, p)
 }

@@ -80,10 +80,7 @@ func leaseLog(ctx context.Context, c *call) error {
 		return err
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, name)
-	if err != nil {
-		return err
-	}
+	want := c.want(name)
 	most, limited := value[int](c, "n")
 	listed, n := []eventJSON{}, 0
 	err = lease.Log(ctx, l, want, func(e event.Event) bool {

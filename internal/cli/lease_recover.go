@@ -56,10 +56,7 @@ func recoverLease(ctx context.Context, c *call) error {
 		return err
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, name)
-	if err != nil {
-		return err
-	}
+	want := c.want(name)
 	operation, err := c.holder(ctx, l, want)
 	if err != nil {
 		return err

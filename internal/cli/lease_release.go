@@ -70,10 +70,7 @@ func release(ctx context.Context, c *call) error {
 		return err
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, hold.Name)
-	if err != nil {
-		return err
-	}
+	want := c.want(hold.Name)
 	done, err := lease.Release(ctx, l, want, have.Root)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Class == fault.Lost {
 		f.Hint = "this session has forgotten the hold, and may go on   (what happened: " + f.Hint + ")"
@@ -109,10 +106,7 @@ func (c *call) noToken(ctx context.Context, repo *git.Repo, name string) error {
 		return f
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, name)
-	if err != nil {
-		return f
-	}
+	want := c.want(name)
 	v, err := l.Fetch(ctx, want)
 	if err != nil || v.Problem != nil || v.Hold() == nil {
 		return f

@@ -50,10 +50,7 @@ func runLease(ctx context.Context, c *call) error {
 		return err
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, one(c.in.operands))
-	if err != nil {
-		return err
-	}
+	want := c.want(one(c.in.operands))
 	code, err := lease.Run(ctx, l, lease.Running{
 		Acquisition: lease.Acquisition{Want: want, Purpose: c.opts.String("message"), Waiting: waiting},
 		Argv:        c.in.rest,

@@ -97,10 +97,7 @@ func show(ctx context.Context, c *call) error {
 		return err
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, "")
-	if err != nil {
-		return err
-	}
+	want := c.want("")
 	list, err := lease.Show(ctx, l, want.Branch, names...)
 	if err != nil {
 		return err

@@ -35,10 +35,7 @@ func thaw(ctx context.Context, c *call) error {
 		return err
 	}
 	defer closing(ctx, l)
-	want, err := c.want(l, name)
-	if err != nil {
-		return err
-	}
+	want := c.want(name)
 	e, err := lease.Thaw(ctx, l, lease.Thawing{Want: want, Reason: c.opts.String("reason")})
 	if err != nil {
 		return err

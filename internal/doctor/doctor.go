@@ -131,7 +131,7 @@ func (d *doctor) authority() bool {
 
 func (d *doctor) remote(ctx context.Context) {
 	var err error
-	d.view, err = d.l.Fetch(ctx, ledger.Want{Name: d.Repo.Config.Get("lease.name"), Branch: d.Branch})
+	d.view, err = d.l.Fetch(ctx, ledger.Want{Branch: d.Branch})
 	if err != nil {
 		d.failed("reachable", "git ls-remote "+d.l.Remote, err)
 		return

@@ -72,7 +72,7 @@ func (r *Repo) ContentsIn(ctx context.Context, ids []object.OID, room func(size 
 	return r.stream(ctx, command{stdin: in.Bytes(), args: []string{"cat-file", "--batch", "--buffer"}}, func(out *bufio.Reader) error {
 		for i, id := range ids {
 			o, err := readObject(out, id, room)
-			if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, errTooLarge) {
+			if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrTooLarge) {
 				return err
 			}
 			if err := yield(i, o, err); err != nil {
@@ -83,7 +83,8 @@ func (r *Repo) ContentsIn(ctx context.Context, ids []object.OID, room func(size 
 	})
 }
 
-var errTooLarge = fmt.Errorf("more than the %d bytes that are read", maxObject)
+// ErrTooLarge says that an object is larger than what is read into memory.
+var ErrTooLarge = fmt.Errorf("more than the %d bytes that are read", maxObject)
 
 // readObject reads one answer of "git cat-file --batch".
 func readObject(out *bufio.Reader, id object.OID, room func(size int) []byte) (object.Object, error) {
@@ -107,7 +108,7 @@ func readObject(out *bufio.Reader, id object.OID, room func(size int) []byte) (o
 		if _, err := io.CopyN(io.Discard, out, size+1); err != nil {
 			return o, io.ErrUnexpectedEOF
 		}
-		return o, fmt.Errorf("object %s: %w", id, errTooLarge)
+		return o, fmt.Errorf("object %s: %w", id, ErrTooLarge)
 	}
 	o.Data = room(int(size) + 1) // and the line break that follows
 	if _, err := io.ReadFull(out, o.Data); err != nil {

@@ -3,10 +3,13 @@ package git
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"gitland/internal/object"
 )
 
 // A Config is git's configuration as one process saw it, all scopes and
@@ -25,16 +28,58 @@ func (r *Repo) loadConfig(ctx context.Context) error {
 
 func parseConfig(out string) Config {
 	c := Config{values: map[string][]string{}}
-	for entry := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		// A key without a value ("[core] bare") stands for true and is
-		// printed without the line break.
-		key, value, found := strings.Cut(entry, "\n")
-		if !found {
-			value = "true"
+	for _, s := range parseSettings(out) {
+		if s.Bare {
+			s.Value = "true"
 		}
-		c.values[key] = append(c.values[key], value)
+		c.values[s.Key] = append(c.values[s.Key], s.Value)
 	}
 	return c
+}
+
+// A Setting is one line of a file in git's configuration syntax.
+type Setting struct {
+	Key   string // in git's canonical spelling, as in Config
+	Value string
+	Bare  bool // the key has no value ("[core] bare"), which stands for true
+}
+
+// parseSettings reads what "git config --list -z" prints.
+func parseSettings(out string) []Setting {
+	var settings []Setting
+	for entry := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		if entry == "" {
+			continue
+		}
+		key, value, found := strings.Cut(entry, "\n") // a bare key is printed without the line break
+		settings = append(settings, Setting{key, value, !found})
+	}
+	return settings
+}
+
+// Settings reads a blob in git's configuration syntax, in its order. Includes are
+// not followed: they are settings like others. The error tells git's own words,
+// with the line, where the syntax is bad.
+func (r *Repo) Settings(ctx context.Context, blob object.OID) ([]Setting, error) {
+	out, err := r.run(ctx, command{reading: true, args: []string{"config", "--blob", string(blob), "--no-includes", "--list", "-z"}})
+	if err != nil {
+		return nil, err
+	}
+	return parseSettings(out), nil
+}
+
+// Below are the settings whose keys begin with prefix, by key, and of each key in
+// git's order.
+func (c Config) Below(prefix string) []Setting {
+	var settings []Setting
+	for _, key := range slices.Sorted(maps.Keys(c.values)) {
+		if strings.HasPrefix(key, prefix) {
+			for _, value := range c.values[key] {
+				settings = append(settings, Setting{Key: key, Value: value})
+			}
+		}
+	}
+	return settings
 }
 
 // canonical is the spelling under which git lists a key: section and variable
@@ -109,6 +154,12 @@ func (c Config) Remotes() []string {
 // all its worktrees share.
 func (r *Repo) SetConfig(ctx context.Context, key, value string) error {
 	_, err := r.run(ctx, command{args: []string{"config", "--local", "--add", key, value}})
+	return err
+}
+
+// PutConfig makes value the only one of key in the repository's own configuration.
+func (r *Repo) PutConfig(ctx context.Context, key, value string) error {
+	_, err := r.run(ctx, command{args: []string{"config", "--local", "--replace-all", key, value}})
 	return err
 }
 

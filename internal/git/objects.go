@@ -34,7 +34,8 @@ type objectReader struct {
 }
 
 // Object reads what name resolves to: an object id, a full ref, or
-// "<commit>:<path>". It returns ErrNotFound when there is no such thing.
+// "<commit>:<path>". It returns ErrNotFound when there is no such thing, and
+// ErrTooLarge for one of more than 64 MiB.
 func (r *Repo) Object(ctx context.Context, name string) (object.Object, error) {
 	return r.objects.ask(ctx, "contents", name)
 }
@@ -146,7 +147,7 @@ func (o *objectReader) roundTrip(verb, name string) (object.Object, error) {
 		return obj, nil
 	}
 	if size > maxObject {
-		return obj, fmt.Errorf("%d bytes are more than the %d that are read", size, maxObject)
+		return obj, fmt.Errorf("%d bytes: %w", size, ErrTooLarge)
 	}
 	obj.Data = make([]byte, size+1) // and the line break that follows
 	if _, err := io.ReadFull(o.out, obj.Data); err != nil {

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -218,10 +219,15 @@ func names(e event.Event, u event.Update) bool {
 func (p Push) allowed(ctx context.Context, l *ledger.Ledger, u event.Update, looked map[string]ledger.View) error {
 	want := p.Want
 	want.Branch = u.Ref
-	if want.Name == "" {
-		want.Name = u.Ref.Branch()
+	name := want.Name
+	if name == "" {
+		known, err := l.KnownPolicy(ctx, u.Ref)
+		if err != nil {
+			return err
+		}
+		name = cmp.Or(known.Lease, u.Ref.Branch())
 	}
-	v, known := looked[want.Name]
+	v, known := looked[name]
 	if !known {
 		var err error
 		if v, err = l.FetchKeeper(ctx, want); err != nil {
@@ -230,7 +236,7 @@ func (p Push) allowed(ctx context.Context, l *ledger.Ledger, u event.Update, loo
 			}
 			return err
 		}
-		looked[want.Name] = v
+		looked[name] = v
 	}
 	if v.Problem != nil {
 		return v.Problem

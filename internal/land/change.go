@@ -52,14 +52,14 @@ func (c change) paths() []string {
 	return paths
 }
 
-// readChange finds out what the selection chooses. It touches neither index
-// nor files. id names the temporary index. The caller has to drop the change.
-func readChange(ctx context.Context, repo *git.Repo, paths []string, id string) (change, error) {
+// readChange finds out what the selection chooses: paths, or where there are none
+// what is staged within landPaths, and so on. It touches neither index nor files. id
+// names the temporary index. The caller has to drop the change.
+func readChange(ctx context.Context, repo *git.Repo, paths, landPaths []string, id string) (change, error) {
 	c, err := readHead(ctx, repo)
 	if err != nil {
 		return c, err
 	}
-	landPaths := repo.Config.All("land.paths")
 	switch {
 	case paths != nil:
 		if repo.Top == "" {
@@ -82,10 +82,10 @@ func readChange(ctx context.Context, repo *git.Repo, paths []string, id string) 
 			}
 		}
 		if err == nil {
-			err = c.takeCommits(ctx, repo)
+			err = c.takeCommits(ctx, repo, landPaths)
 		}
 	default:
-		err = c.takeCommits(ctx, repo)
+		err = c.takeCommits(ctx, repo, landPaths)
 	}
 	if err == nil {
 		err = c.check()
@@ -277,13 +277,13 @@ func (c *change) takeStaged(ctx context.Context, repo *git.Repo, within []string
 }
 
 // takeCommits takes HEAD as it is.
-func (c *change) takeCommits(ctx context.Context, repo *git.Repo) (err error) {
+func (c *change) takeCommits(ctx context.Context, repo *git.Repo, landPaths []string) (err error) {
 	c.drop()
 	c.kind, c.chosen, c.tree, c.diff = fromCommits, git.Scope{}, c.headTree, nil
 	if repo.Top == "" {
 		return nil
 	}
-	if len(repo.Config.All("land.paths")) > 0 { // then what is staged elsewhere was not chosen
+	if len(landPaths) > 0 { // then what is staged elsewhere was not chosen
 		outside, err := repo.DiffIndex(ctx, c.headTree, nil)
 		if err != nil {
 			return err

@@ -7,20 +7,20 @@ import (
 	"time"
 
 	"gitland/internal/fault"
-	"gitland/internal/git"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/note"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 )
 
 // verifyCommand is the whole command that would verify what p would land.
-func verifyCommand(l *ledger.Ledger, s Selection, check string) string {
+func verifyCommand(l *ledger.Ledger, s Selection, team policy.Policy) string {
 	words := []string{"git", "land", "verify"}
-	if check != "" && check != DefaultCheck {
-		words = append(words, "--check", check)
+	if !slices.ContainsFunc(team.Checks, func(c policy.Check) bool { return c.Text != "" }) {
+		words = append(words, "-x", "COMMAND")
 	}
-	return withSelection(l, append(words, "-x", "COMMAND"), s)
+	return withSelection(l, words, s)
 }
 
 // withSelection ends a command line with what the user chose to land, and where.
@@ -38,23 +38,6 @@ func withSelection(l *ledger.Ledger, words []string, s Selection) string {
 	return text
 }
 
-// DefaultCheck is the name of a check that was given none.
-const DefaultCheck = "default"
-
-// required is land.require: whether the very tree that lands must be verified,
-// or the change's own.
-func required(c git.Config) (unit bool, err error) {
-	switch v := c.Get("land.require"); v {
-	case "", "result":
-		return false, nil
-	case "unit":
-		return true, nil
-	default:
-		return false, fault.New(fault.Usage, "config land.require: %q is neither result nor unit", v).
-			WithHint("git config land.require result")
-	}
-}
-
 // A verdict is what the gate found.
 type verdict struct {
 	judgement note.Judgement
@@ -62,19 +45,18 @@ type verdict struct {
 }
 
 // judge asks whether p may land.
-func judge(ctx context.Context, l *ledger.Ledger, p plan, want *note.Want) (verdict, error) {
+func judge(ctx context.Context, l *ledger.Ledger, p plan, wants []note.Want) (verdict, error) {
 	of := func(tree object.OID) (note.Judgement, error) {
 		lines, err := l.Verified(ctx, p.view, tree)
-		return note.Judge(lines, tree, want), err
+		return note.Judge(lines, tree, wants...), err
 	}
 	var v verdict
 	var err error
 	if v.judgement, err = of(p.tree); err != nil || v.judgement.Pass {
 		return v, err
 	}
-	unit, err := required(l.Repo.Config)
-	if err != nil || !unit || p.change.tree == p.tree || len(v.judgement.Failing) > 0 {
-		return v, err
+	if !p.view.Policy.Unit || p.change.tree == p.tree || len(v.judgement.Failing) > 0 {
+		return v, nil
 	}
 	own, err := of(p.change.tree)
 	if own.Pass {
@@ -84,13 +66,10 @@ func judge(ctx context.Context, l *ledger.Ledger, p plan, want *note.Want) (verd
 }
 
 // unverified is the fault of a plan that the gate refuses.
-func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v verdict, want *note.Want) error {
+func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v verdict, wants []note.Want) error {
 	facts := map[string]any{"tree": p.tree, "base": p.view.Base, "branch": p.view.Branch, "missing": v.judgement.Missing}
-	check := ""
-	if want != nil {
-		check = want.Check
-	}
-	hint := verifyCommand(l, s, check)
+	hint := verifyCommand(l, s, p.view.Policy)
+	external := slices.IndexFunc(wants, func(w note.Want) bool { return w.Command == "" && !v.judgement.Passed(w) })
 	if n := len(v.judgement.Failing); n > 0 {
 		last := v.judgement.Failing[n-1]
 		facts["failed"] = map[string]any{"check": last.Check, "command": last.Command, "exit": last.Exit, "actor": last.Actor}
@@ -113,7 +92,13 @@ func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v ve
 		}
 		return f.WithHint("mend the change; or, where the command was wrong, land with the right one, which then counts instead: %s", landWith(l, s, last.Check, command))
 	}
-	moved, err := baseMoved(ctx, l, p, want)
+	if external >= 0 {
+		check := wants[external].Check
+		hint = l.Command("git", "land", "verify", "--record", "pass", "--check", check, "--tree", string(p.tree))
+		return fault.New(fault.Unverified, "the tree %s that would land has no pass of the check %s, which another system records", p.tree, check).
+			WithHint("%s   (when it has passed there)", hint).WithFacts(facts)
+	}
+	moved, err := baseMoved(ctx, l, p, wants)
 	if err != nil {
 		return err
 	}
@@ -169,10 +154,10 @@ const olderBases = 8
 
 // baseMoved reports whether the same change was verified on an older state of
 // the target. It is asked only to word a refusal, so it may take its time.
-func baseMoved(ctx context.Context, l *ledger.Ledger, p plan, want *note.Want) (bool, error) {
+func baseMoved(ctx context.Context, l *ledger.Ledger, p plan, wants []note.Want) (bool, error) {
 	passed := func(tree object.OID) (bool, error) {
 		lines, err := l.Verified(ctx, p.view, tree)
-		return err == nil && note.Judge(lines, tree, want).Pass, err
+		return err == nil && note.Judge(lines, tree, wants...).Pass, err
 	}
 	if ok, err := passed(p.change.tree); ok || err != nil || p.view.Base == "" {
 		return ok && p.change.tree != p.tree, err
@@ -198,54 +183,56 @@ func baseMoved(ctx context.Context, l *ledger.Ledger, p plan, want *note.Want) (
 	return false, nil
 }
 
-// gate decides whether p may land. again means that a check has run, or that
-// the lease was taken for one, and that the plan has to be made anew.
+// gate decides whether p may land. again means that checks have run, or that
+// the lease was taken for them, and that the plan has to be made anew.
 func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
-	want := m.wanted()
-	v, err := judge(ctx, m.l, p, want)
-	switch {
-	case err != nil:
+	team := p.view.Policy
+	if team.Problem != nil && !m.r.Force {
+		return verdict{}, false, notUnderstood(team, "what a landing needs is not known").WithHint("%s", forced(m.l, m.r.Selection))
+	}
+	if err := soundPolicy(ctx, m.l, m.r.Selection, p); err != nil && !m.r.Force {
+		return verdict{}, false, err
+	}
+	wants, err := demanded(team, m.r.Check, m.r.Command)
+	if err != nil {
+		return verdict{}, false, err
+	}
+	v, err := judge(ctx, m.l, p, wants)
+	if err != nil {
 		return v, false, err
-	case v.judgement.Pass:
-		m.tellGate(p, v)
-		return v, false, nil
-	case want != nil && m.r.DryRun && !m.r.Force && !failsElsewhere(v.judgement, *want):
-		m.step("verified", fmt.Sprintf("not yet: %s would be run on tree %s", want.Command, p.tree.Short()))
-		return v, false, nil
-	case want != nil && !m.r.Force && !failsElsewhere(v.judgement, *want):
-		// A check must not be everybody's stop: it runs without the lease
-		// first, and under it only if the base moved meanwhile.
-		if m.checked && !m.holds(p.view) {
-			m.heldWay = true
-			again, err := m.enter(ctx, p.view)
-			return v, again, err
-		}
-		m.checked = true
-		if !m.written { // so that a landing that dies in its check is known to have been one
-			if err := m.write(); err != nil {
-				return v, false, err
-			}
-		}
-		return v, true, m.check(ctx, p, *want)
-	case m.r.Force:
+	}
+	if team.Problem != nil { // Force goes past what nobody understood, too
+		v.judgement.Pass = false
+		v.judgement.Missing = append(v.judgement.Missing, policy.File)
+	}
+	if v.judgement.Pass || m.r.Force {
 		m.tellGate(p, v)
 		return v, false, nil
 	}
-	return v, false, unverified(ctx, m.l, m.r.Selection, p, v, want)
-}
-
-// failsElsewhere reports whether another check than the wanted one has failed:
-// then running that one would not help.
-func failsElsewhere(j note.Judgement, want note.Want) bool {
-	return slices.ContainsFunc(j.Failing, func(v note.Verification) bool { return v.Check != want.Check })
-}
-
-// wanted is the check that -x named, nil when none was.
-func (m *motion) wanted() *note.Want {
-	if m.r.Command == "" {
-		return nil
+	run, blocked := lacking(v.judgement, wants)
+	if blocked || len(run) == 0 {
+		return v, false, unverified(ctx, m.l, m.r.Selection, p, v, wants)
 	}
-	return &note.Want{Check: nonEmpty(m.r.Check, DefaultCheck), Command: m.r.Command}
+	if m.r.DryRun {
+		for _, w := range run {
+			m.step("verified", fmt.Sprintf("not yet: %s would be run on tree %s", w.Command, p.tree.Short()))
+		}
+		return v, false, nil
+	}
+	// A check must not be everybody's stop: it runs without the lease
+	// first, and under it only if the base moved meanwhile.
+	if m.checked && !m.holds(p.view) {
+		m.heldWay = true
+		again, err := m.enter(ctx, p.view)
+		return v, again, err
+	}
+	m.checked = true
+	if !m.written { // so that a landing that dies in its check is known to have been one
+		if err := m.write(); err != nil {
+			return v, false, err
+		}
+	}
+	return v, true, m.check(ctx, p, run)
 }
 
 func (m *motion) tellGate(p plan, v verdict) {
@@ -253,33 +240,26 @@ func (m *motion) tellGate(p plan, v verdict) {
 		m.step("verified", "NOT: "+m.r.Reason)
 		return
 	}
-	last := v.judgement.Passing[len(v.judgement.Passing)-1]
-	text := fmt.Sprintf("tree %s by %s", last.Tree.Short(), last.Check)
+	var names []string
+	for _, pass := range v.judgement.Passing {
+		if !slices.Contains(names, pass.Check) {
+			names = append(names, pass.Check)
+		}
+	}
+	text := fmt.Sprintf("tree %s by %s", v.judgement.Passing[0].Tree.Short(), shortList(names))
 	if v.merged {
 		text += fmt.Sprintf("; merged onto the target it is %s, which is not verified", p.tree.Short())
 	}
 	m.step("verified", text)
 }
 
-// check runs -x on the tree that would land, and records what it found.
-func (m *motion) check(ctx context.Context, p plan, want note.Want) error {
+// check runs checks on the tree that would land, and records what they found.
+func (m *motion) check(ctx context.Context, p plan, wants []note.Want) error {
 	defer func() { m.wait, m.start = lease.NewWaiter(m.r.Waiting), time.Now() }() // a check is no wait for a lease
-	found, published, err := runCheck(ctx, m.l, p, checkRequest{want: want, unit: m.journal.Unit, output: m.r.Stderr, environ: m.r.Environ, id: m.journal.Operation})
-	if err != nil {
-		return err
-	}
+	found, published, err := runChecks(ctx, m.l, p, checkRequest{wants: wants, typed: m.r.Command, unit: m.journal.Unit,
+		step: m.step, output: m.r.Stderr, environ: m.r.Environ, id: m.journal.Operation})
 	if published != nil {
 		m.warn("the verification is kept here and will be published later: %v", published)
 	}
-	if found.Verdict == note.Fail {
-		return failed(found)
-	}
-	return nil
-}
-
-// failed is the fault of a check that was just run.
-func failed(v note.Verification) error {
-	return fault.New(fault.Unverified, "the check %s failed on tree %s: %s exited with %d", v.Check, v.Tree, v.Command, v.Exit).
-		WithFacts(map[string]any{"tree": v.Tree, "check": v.Check, "command": v.Command, "exit": v.Exit}).
-		WithHint("mend it and run git land again")
+	return firstError(found, err)
 }

@@ -119,6 +119,7 @@ type Outlook struct {
 	Problem     error        // why it could not land: a conflict, an ambiguous choice, an ambiguous chain
 	VerifyWith  string       // the whole command that would verify it
 
+	runs     bool         // "git land" itself runs the checks that lack a pass
 	chain    *fault.Error // why it is ambiguous
 	inTheWay string       // how somebody else's lease is freed
 }

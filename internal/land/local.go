@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"gitland/internal/fault"
@@ -130,20 +129,12 @@ func (s *follower) follows(ctx context.Context) (bool, error) {
 	if s.l.IsLocal() { // all branches are here; a worktree's own is a topic, the main one's is not
 		return repo.GitDir != repo.CommonDir, nil
 	}
-	if usual, err := s.usualTarget(ctx); err != nil || usual != "" && usual != s.target {
+	if usual, err := s.l.KnownTarget(ctx); err != nil || usual != "" && usual != s.target {
 		return false, err
 	}
 	tracked := object.Ref("refs/remotes/" + s.l.Remote + "/" + branch.Branch())
 	refs, err := repo.Resolve(ctx, tracked)
 	return refs[tracked] == "", err
-}
-
-// usualTarget is where this clone lands without --onto; "" where that is not known.
-func (s *follower) usualTarget(ctx context.Context) (object.Ref, error) {
-	if onto := s.l.Repo.Config.Get("land.onto"); onto != "" {
-		return object.BranchRef(strings.TrimPrefix(onto, "refs/heads/"))
-	}
-	return s.l.KnownTarget(ctx)
 }
 
 // moveFiles takes index and files from HEAD with the change to what landed.

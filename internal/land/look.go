@@ -47,7 +47,7 @@ func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Sourc
 	} else if !errors.Is(err, session.ErrNoToken) {
 		return o, err
 	}
-	o.VerifyWith = verifyCommand(l, s, "")
+	o.VerifyWith = verifyCommand(l, s, v.Policy)
 	o.Problem = o.foresee(ctx, l, v, s)
 	if o.Problem != nil && fault.ClassOf(o.Problem) == "" {
 		return o, o.Problem
@@ -66,7 +66,7 @@ func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Sourc
 func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, s Selection) error {
 	id, done := watched(l)
 	defer done()
-	c, err := readChange(ctx, l.Repo, s.Paths, id.String())
+	c, err := readChange(ctx, l.Repo, s.Paths, v.Policy.Paths, id.String())
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,24 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 		return nil
 	}
 	o.Tree = p.tree
-	found, err := judge(ctx, l, p, nil)
+	wants, err := demanded(v.Policy, "", "")
+	if err != nil {
+		return err
+	}
+	found, err := judge(ctx, l, p, wants)
 	o.Judgement, o.Verified, o.Merged = found.judgement, found.judgement.Pass, found.merged
-	return err
+	if err != nil {
+		return err
+	}
+	if c.kind != fromCommits {
+		s.Messages = []string{Message}
+	}
+	if v.Policy.Problem != nil {
+		return notUnderstood(v.Policy, "what a landing needs is not known").WithHint("%s", forced(l, s))
+	}
+	run, blocked := lacking(o.Judgement, wants)
+	o.runs = !o.Verified && !blocked && len(run) > 0
+	return soundPolicy(ctx, l, s, p)
 }
 
 // Log lists the newest landings of a lease's chain, and the overrides that moved a

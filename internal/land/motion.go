@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -135,11 +136,17 @@ func (m *motion) close() {
 // not asked at all, and what comes back is a guess, which may lead to a push and
 // to nothing else.
 func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err error) {
+	expected, err := m.l.Expected(ctx, m.r.Want)
+	if err != nil {
+		return view, false, err
+	}
 	var wg sync.WaitGroup
 	var changeErr, identErr error
-	wg.Go(func() {
-		m.change, changeErr = readChange(ctx, m.l.Repo, m.r.Paths, m.journal.Operation.String())
-	})
+	read := func(paths []string) {
+		m.change.drop()
+		m.change, changeErr = readChange(ctx, m.l.Repo, m.r.Paths, paths, m.journal.Operation.String())
+	}
+	wg.Go(func() { read(expected.Paths) })
 	wg.Go(func() { _, identErr = m.l.Repo.Ident() })
 	wg.Go(func() { m.l.Repo.Author() }) // an error comes again when it is used
 	if !m.r.DryRun {
@@ -149,6 +156,9 @@ func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err er
 		view, err = m.l.Fetch(ctx, m.r.Want)
 	}
 	wg.Wait()
+	if err == nil && m.r.Paths == nil && !slices.Equal(view.Policy.Paths, expected.Paths) {
+		read(view.Policy.Paths) // the policy has changed since this clone last heard of it
+	}
 	if err := cmp.Or(changeErr, identErr, err); err != nil {
 		return view, false, err
 	}
@@ -202,7 +212,11 @@ func (m *motion) guess(ctx context.Context, v ledger.View) (done bool, err error
 	if err != nil || p.already != "" {
 		return false, nil
 	}
-	gate, err := judge(ctx, m.l, p, m.wanted())
+	wants, err := demanded(v.Policy, m.r.Check, m.r.Command)
+	if err != nil || v.Policy.Problem != nil || soundPolicy(ctx, m.l, m.r.Selection, p) != nil {
+		return false, nil
+	}
+	gate, err := judge(ctx, m.l, p, wants)
 	if err != nil || !gate.judgement.Pass { // what is missing, an override has to name truly
 		return false, nil
 	}

@@ -73,7 +73,7 @@ func (o Outlook) next(l *ledger.Ledger, s Selection) string {
 		return ""
 	case o.Frost != nil:
 		return "when that is over: " + o.Frost.Thaw
-	case !o.Verified:
+	case !o.Verified && !o.runs:
 		return o.VerifyWith
 	case o.Hold != nil && !o.OwnHold:
 		return withSelection(l, append(landing, "--timeout", "10m"), s) + "   (or, " + o.inTheWay + ")"

@@ -4,77 +4,93 @@ import (
 	"context"
 	"io"
 
-	"github.com/oklog/ulid/v2"
-
 	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/ledger"
 	"gitland/internal/note"
 	"gitland/internal/object"
-	"gitland/internal/verify"
+	"gitland/internal/policy"
 )
 
-// A VerifyRequest asks for a check of what would land.
+// A VerifyRequest asks for checks of what would land.
 type VerifyRequest struct {
 	Selection
-	Check   string // "" is DefaultCheck
-	Command string
-	Stderr  io.Writer // where the check's output goes as it runs
-	Environ []string  // the check's, before what verify takes away
+	// Check and Command are one check that is run for this time. Without Command they
+	// are those of the policy: the one named, or all.
+	Check, Command string
+	Step           func(step, text string) // told before each check of the policy
+	Stderr         io.Writer               // where a check's output goes as it runs
+	Environ        []string                // the check's, before what verify takes away
 }
 
-// Verify runs a check on the very tree that would land, and records what it
-// found. published tells why the verification is not at the authority yet; it
+// Verify runs checks on the very tree that would land, up to the first that fails, and
+// records what they found. published tells why that is not at the authority yet; it
 // is kept here, counts here, and goes out later. A verification that failed is
 // no error.
-func Verify(ctx context.Context, l *ledger.Ledger, r VerifyRequest) (v note.Verification, published, err error) {
+func Verify(ctx context.Context, l *ledger.Ledger, r VerifyRequest) (found []note.Verification, published, err error) {
 	p, unit, err := prospect(ctx, l, r.Selection)
 	if err != nil {
-		return v, nil, err
+		return nil, nil, err
 	}
-	want := note.Want{Check: nonEmpty(r.Check, DefaultCheck), Command: r.Command}
+	wants, err := r.wants(p)
+	if err != nil {
+		return nil, nil, err
+	}
 	id, done := watched(l)
 	defer done()
-	return runCheck(ctx, l, p, checkRequest{want: want, unit: unit, output: r.Stderr, environ: r.Environ, id: id})
+	return runChecks(ctx, l, p, checkRequest{wants: wants, typed: r.Command, unit: unit, step: r.Step, output: r.Stderr, environ: r.Environ, id: id})
+}
+
+func (r VerifyRequest) wants(p plan) ([]note.Want, error) {
+	team := p.view.Policy
+	if r.Command != "" {
+		_, err := demanded(team, r.Check, r.Command)
+		return []note.Want{typed(team, r.Check, r.Command)}, err
+	}
+	if team.Problem != nil {
+		return nil, notUnderstood(team, "which checks it wants is not known")
+	}
+	var wants []note.Want
+	var names []string
+	for _, c := range team.Checks {
+		if c.Text != "" && (r.Check == "" || r.Check == c.Name) {
+			wants = append(wants, note.Want{Check: c.Name, Command: c.Text})
+		}
+		names = append(names, c.Name)
+	}
+	switch {
+	case len(wants) > 0:
+		return wants, nil
+	case r.Check == "":
+		return nil, fault.New(fault.Usage, "there is no check to run: %s on %s has none with a command, and -x gives none", policy.File, p.view.Branch.Branch()).
+			WithHint("add -x COMMAND")
+	case team.Find(r.Check) != nil:
+		return nil, fault.New(fault.Usage, "the check %s has no command: another system records what it found", r.Check).
+			WithHint("git land verify --record pass --check %s", fault.Command(r.Check))
+	}
+	return nil, fault.New(fault.Usage, "%s on %s has no check %s", policy.File, p.view.Branch.Branch(), r.Check).
+		WithHint("add -x COMMAND   (it has: %s)", nonEmpty(shortList(names), "none"))
 }
 
 // prospect plans a landing that nobody has asked for yet.
 func prospect(ctx context.Context, l *ledger.Ledger, s Selection) (plan, string, error) {
 	id, done := watched(l)
 	defer done()
-	c, err := readChange(ctx, l.Repo, s.Paths, id.String())
-	if err != nil {
-		return plan{}, "", err
-	}
-	c.drop()
 	view, err := l.Fetch(ctx, s.Want)
 	if err != nil {
 		return plan{}, "", err
 	}
+	c, err := readChange(ctx, l.Repo, s.Paths, view.Policy.Paths, id.String())
+	if err != nil {
+		return plan{}, "", err
+	}
+	c.drop()
 	p, err := makePlan(ctx, l, view, c)
 	unit := s.Unit
 	if unit == "" && c.branch != view.Branch {
 		unit = c.branch.Branch() // a verification without a unit says nothing of one
 	}
 	return p, event.CleanText(unit, event.MaxText), err
-}
-
-type checkRequest struct {
-	want    note.Want
-	unit    string
-	output  io.Writer
-	environ []string
-	id      ulid.ULID
-}
-
-func runCheck(ctx context.Context, l *ledger.Ledger, p plan, r checkRequest) (v note.Verification, published, err error) {
-	v, err = verify.Run(ctx, l, verify.Request{Tree: p.tree, Base: p.view.Base, Check: r.want.Check, Command: r.want.Command,
-		Unit: r.unit, ID: r.id.String(), Setup: l.Repo.Config.Get("land.verify.setup"), Output: r.output, Environ: r.environ})
-	if err != nil {
-		return v, nil, err
-	}
-	published, err = l.Record(ctx, ledger.Want{Name: p.view.Name, Branch: p.view.Branch}, v)
-	return v, published, err
 }
 
 // A RecordRequest records what another system found.
@@ -104,6 +120,8 @@ func RecordVerdict(ctx context.Context, l *ledger.Ledger, r RecordRequest) (v no
 	if v.Actor, err = l.Repo.Ident(); err != nil {
 		return v, nil, err
 	}
-	published, err = l.Record(ctx, want, v)
-	return v, published, err
+	if err := l.Keep(v); err != nil {
+		return v, nil, err
+	}
+	return v, l.PublishVerifications(ctx, want), nil
 }

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -109,7 +108,7 @@ func (o Overriding) keeper(ctx context.Context, l *ledger.Ledger) (ledger.Want, 
 		role, name := l.RoleOf(u.Ref)
 		switch {
 		case role == ledger.Foreign && strings.HasPrefix(string(u.Ref), "refs/heads/"):
-			v, err := l.FetchKeeper(ctx, ledger.Want{Name: cmp.Or(o.Want.Name, u.Ref.Branch()), Branch: u.Ref})
+			v, err := l.FetchKeeper(ctx, ledger.Want{Name: o.Want.Name, Branch: u.Ref})
 			if err != nil {
 				return w, err
 			}

@@ -26,6 +26,7 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 	"gitland/internal/session"
 )
 
@@ -48,12 +49,13 @@ type Ledger struct {
 	// nothing failed: a probe, an adoption.
 	Notice func(format string, args ...any)
 
-	chosen  bool // by an option, not by configuration
-	remote  git.Remote
-	spaces  spaces
-	told    sync.Map // notices that are given once
-	mu      sync.Mutex
-	pending map[object.Ref]git.Move // moves of the mirror and its memory, not yet written
+	chosen   bool // by an option, not by configuration
+	remote   git.Remote
+	spaces   spaces
+	policies *policy.Reader
+	told     sync.Map // notices that are given once
+	mu       sync.Mutex
+	pending  map[object.Ref]git.Move // moves of the mirror and its memory, not yet written
 }
 
 // Options say which authority to open.
@@ -88,6 +90,9 @@ func Open(repo *git.Repo, opts Options) (*Ledger, error) {
 	}
 	var err error
 	if l.spaces, err = configuredSpaces(repo.Config); err != nil {
+		return nil, err
+	}
+	if l.policies, err = policy.NewReader(repo); err != nil {
 		return nil, err
 	}
 	if l.Host = event.CleanText(repo.Config.Get("lease.host"), 255); l.Host == "" {

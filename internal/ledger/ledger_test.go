@@ -316,8 +316,7 @@ func TestVerificationsAreNeitherLostNorDoubled(t *testing.T) {
 		l := open(t, gittest.Clone(t, gittest.URL(remote)))
 		go func() {
 			for i := range each {
-				published, err := l.Record(ctx, ledger.Want{}, made(l, c*each+i))
-				results <- errors.Join(published, err)
+				results <- errors.Join(l.Keep(made(l, c*each+i)), l.PublishVerifications(ctx, ledger.Want{}))
 			}
 		}()
 	}
@@ -333,7 +332,8 @@ func TestVerificationsAreNeitherLostNorDoubled(t *testing.T) {
 		t.Fatal(err)
 	}
 	rename(t, remote, away)
-	published, err := l.Record(ctx, ledger.Want{}, made(l, 99))
+	err := l.Keep(made(l, 99))
+	published := l.PublishVerifications(ctx, ledger.Want{})
 	if fault.ClassOf(published) != fault.Unreachable || err != nil {
 		t.Errorf("while the remote is away: %v, %v", published, err)
 	}

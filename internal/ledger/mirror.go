@@ -15,59 +15,68 @@ import (
 	"gitland/internal/session"
 )
 
+// maxChoices is how often a choice of target and lease is made anew because the
+// fetch that it led to brought another HEAD or policy.
+const maxChoices = 4
+
 func (l *Ledger) readRemote(ctx context.Context, w Want) (reading, Want, error) {
 	known, err := l.knowledge()
 	if err != nil {
 		return reading{}, w, err
 	}
-	fromHead := w.Branch == ""
-	if fromHead && known.Head == "" {
-		if err := l.learnHead(ctx, &known); err != nil {
-			return reading{}, w, err
+	head := func(ctx context.Context) (object.Ref, error) {
+		if known.Head == "" {
+			err := l.learnHead(ctx, &known)
+			return known.Head, err
 		}
+		return known.Head, nil
 	}
-	for attempt := 0; ; attempt++ {
-		if fromHead {
-			w.Branch = known.Head
-		}
-		r, name, stale, err := l.fetchMirror(ctx, w, fromHead)
+	at, err := l.choose(ctx, w, l.mirror("HEAD"), head)
+	if err != nil {
+		return reading{}, w, err
+	}
+	for attempt := 0; attempt <= maxChoices; attempt++ {
+		r, headOID, stale, err := l.fetchMirror(ctx, at, w.Branch == "", known.Head)
 		if err != nil {
-			return reading{}, w, err
+			return reading{}, at, err
 		}
-		if !stale || attempt == 2 && r != (reading{}) {
-			w.Name = name
-			return r, w, nil
+		if stale { // the authority's HEAD is no longer where it was when we asked
+			if err := l.learnHead(ctx, &known); err != nil {
+				return reading{}, at, err
+			}
 		}
-		if attempt == 2 {
-			return reading{}, w, l.unreachable(errors.New("its HEAD moves all the time"))
+		next, err := l.chooseAt(ctx, w, string(headOID), head, func(branch object.Ref) string {
+			if branch == at.Branch {
+				return string(r.base)
+			}
+			return l.mirror("heads/" + component(branch.Branch()))
+		})
+		// A remote that cannot say where its HEAD is is taken at its word.
+		if err != nil || next == at && (!stale || attempt >= 2 && r != (reading{})) {
+			return r, at, err
 		}
-		// The authority's HEAD is no longer where it was when we asked.
-		if err := l.learnHead(ctx, &known); err != nil {
-			return reading{}, w, err
-		}
+		at = next
 	}
+	return reading{}, at, l.unreachable(errors.New("its HEAD, or the policy there, changes all the time"))
 }
 
-// fetchMirror fetches into the mirror and reads it. stale means that the
-// authority's HEAD, fetched in the same connection, is not at the commit of
-// the branch that we took for it.
-func (l *Ledger) fetchMirror(ctx context.Context, w Want, fromHead bool) (r reading, name string, stale bool, err error) {
-	if name = w.Name; name == "" {
-		name = w.Branch.Branch()
-	}
+// fetchMirror fetches into the mirror and reads it. With head the authority's HEAD is
+// fetched in the same connection; stale means then that it is not at the commit of
+// headBranch, if that is the branch that was asked for.
+func (l *Ledger) fetchMirror(ctx context.Context, w Want, head bool, headBranch object.Ref) (r reading, headOID object.OID, stale bool, err error) {
+	name, fromHead := w.Name, head && w.Branch == headBranch
 	if _, err = l.LeaseRef(name); err != nil {
-		return r, name, false, err
+		return r, "", false, err
 	}
 	// Two fetches of one clone would fail on each other's ref updates.
 	lock, err := session.Lock(ctx, l.lockPath())
 	if err != nil {
-		return r, name, false, err
+		return r, "", false, err
 	}
 	defer lock.Close()
 
 	enc := component(name)
 	branch := git.Refspec{From: string(w.Branch), To: l.mirror("heads/" + component(w.Branch.Branch()))}
-	head := git.Refspec{From: "HEAD", To: l.mirror("HEAD")}
 	// Patterns, because a fetch of a ref that is not there fails as a whole.
 	ours := []git.Refspec{
 		{From: l.spaces.leases + enc + "*", To: l.mirror("lease/" + enc + "*")},
@@ -75,19 +84,19 @@ func (l *Ledger) fetchMirror(ctx context.Context, w Want, fromHead bool) (r read
 		{From: string(l.spaces.verifications) + "*", To: l.mirror("verification*")},
 	}
 	specs := append(slices.Clone(ours), branch)
-	if fromHead {
-		specs = append(specs, head)
+	if head {
+		specs = append(specs, git.Refspec{From: "HEAD", To: l.mirror("HEAD")})
 	}
 	if err = l.Repo.Fetch(ctx, l.remote, specs...); err != nil {
-		stale, err = l.fetchPresent(ctx, err, specs, ours, branch, fromHead)
+		stale, err = l.fetchPresent(ctx, err, specs, ours, branch, head, fromHead)
 		if err != nil || stale {
-			return r, name, stale, err
+			return r, "", stale, err
 		}
 	}
 	l.fetched()
 	l.touch()
-	r, headOID, err := l.readMirror(ctx, name, w.Branch)
-	return r, name, err == nil && fromHead && headOID != r.base, err
+	r, headOID, err = l.readMirror(ctx, name, w.Branch)
+	return r, headOID, err == nil && fromHead && headOID != r.base, err
 }
 
 // readMirror reads what the mirror has of a lease and a branch, and of the
@@ -141,11 +150,9 @@ func (l *Ledger) Mirror(ctx context.Context, w Want) (View, bool) {
 	if err != nil {
 		return View{}, false
 	}
-	if w.Branch == "" {
-		w.Branch = known.Head
-	}
-	if w.Name == "" {
-		w.Name = w.Branch.Branch()
+	w, err = l.choose(ctx, w, l.mirror("HEAD"), func(context.Context) (object.Ref, error) { return known.Head, nil })
+	if err != nil || w.Branch == "" {
+		return View{}, false
 	}
 	r, _, err := l.readMirror(ctx, w.Name, w.Branch)
 	if err != nil || r.base == "" {
@@ -156,9 +163,9 @@ func (l *Ledger) Mirror(ctx context.Context, w Want) (View, bool) {
 }
 
 // fetchPresent follows a fetch that failed with cause: it lists the remote, to
-// tell an unreachable one from one that lacks the branch, and fetches what is
-// there.
-func (l *Ledger) fetchPresent(ctx context.Context, cause error, all, ours []git.Refspec, branch git.Refspec, fromHead bool) (stale bool, err error) {
+// tell an unreachable one from one that lacks the branch, or its HEAD's, and fetches
+// what is there.
+func (l *Ledger) fetchPresent(ctx context.Context, cause error, all, ours []git.Refspec, branch git.Refspec, head, fromHead bool) (stale bool, err error) {
 	list, err := l.list(ctx)
 	if err != nil {
 		return false, err
@@ -167,6 +174,9 @@ func (l *Ledger) fetchPresent(ctx context.Context, cause error, all, ours []git.
 		return true, nil
 	}
 	if _, present := list.Refs[object.Ref(branch.From)]; present {
+		if head && list.Head == "" { // it is on a branch that there is not
+			all = append(slices.Clone(ours), branch)
+		}
 		// It answers. Another session of this clone may have told the mirror
 		// what it moved, in the middle of our fetch; git does not like that.
 		if l.Repo.Fetch(ctx, l.remote, all...) == nil {

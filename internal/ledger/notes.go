@@ -294,17 +294,16 @@ func newerIn(blob []byte) (format int, newer bool) {
 	return 0, false
 }
 
-// Record keeps a verification in this clone and publishes it, with any others
-// that could not be published before. The error is for a verification that
-// could not be kept; that it is not published yet is told by published.
-func (l *Ledger) Record(ctx context.Context, w Want, v note.Verification) (published error, err error) {
+// Keep keeps a verification in this clone until PublishVerifications has published
+// it.
+func (l *Ledger) Keep(v note.Verification) error {
 	if _, err := note.EncodeLine(v); err != nil {
-		return nil, err
+		return err
 	}
 	if err := l.Dir.Outbox().Write(v.ID, v); err != nil {
-		return nil, fmt.Errorf("keep the verification: %w", err)
+		return fmt.Errorf("keep the verification: %w", err)
 	}
-	return l.PublishVerifications(ctx, w), nil
+	return nil
 }
 
 // unpublished are the verifications in the outbox, oldest first.

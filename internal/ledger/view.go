@@ -11,13 +11,16 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 )
 
 // A Want says what to read from the authority.
 type Want struct {
-	// Name is the lease; "" is the lease of the branch.
+	// Name is the lease; "" is lease.name of the policy on the branch, else the
+	// branch's own.
 	Name string
-	// Branch is the target; "" is the authority's HEAD.
+	// Branch is the target; "" is land.onto of the policy at the authority's HEAD, else
+	// that HEAD's branch.
 	Branch object.Ref
 }
 
@@ -27,7 +30,8 @@ type Want struct {
 type View struct {
 	Name   string
 	Branch object.Ref
-	Base   object.OID // of Branch; empty when there is no such branch yet
+	Base   object.OID    // of Branch; empty when there is no such branch yet
+	Policy policy.Policy // at Base, with the user's own where that says nothing
 	// Tip is the newest event, nil when there is no chain. When the chain
 	// cannot be trusted Tip is nil too, and Problem says why.
 	Tip     *event.Event
@@ -119,6 +123,9 @@ func (l *Ledger) view(ctx context.Context, w Want, r reading) (View, error) {
 		return View{}, err
 	}
 	var err error
+	if v.Policy, err = l.policies.At(ctx, string(v.Base)); err != nil {
+		return View{}, err
+	}
 	if v.LostRecords, err = l.keep(ctx, seenRecords+component(w.Name), r.seenRecords, r.records); err == nil {
 		v.LostVerifications, err = l.keep(ctx, seenVerifications, r.seenVerifications, r.verifications)
 	}
@@ -142,17 +149,12 @@ func (l *Ledger) read(ctx context.Context, w Want) (reading, Want, error) {
 }
 
 func (l *Ledger) readLocal(ctx context.Context, w Want) (reading, Want, error) {
-	var err error
-	if w.Branch == "" {
-		if w.Branch, err = l.Repo.HeadBranch(ctx); err != nil {
-			return reading{}, w, err
-		}
-		if w.Branch == "" {
-			return reading{}, w, noTarget("HEAD is detached")
-		}
+	w, err := l.choose(ctx, w, "HEAD", l.Repo.HeadBranch)
+	if err != nil {
+		return reading{}, w, err
 	}
-	if w.Name == "" {
-		w.Name = w.Branch.Branch()
+	if w.Branch == "" {
+		return reading{}, w, noTarget("HEAD is detached")
 	}
 	lease, err := l.LeaseRef(w.Name)
 	if err != nil {
@@ -212,9 +214,24 @@ func (l *Ledger) learnHead(ctx context.Context, known *knowledge) error {
 	return err
 }
 
-// KnownTarget is the branch that the authority's HEAD was on when this clone last
-// heard of it, from us or from git clone; empty where it never has.
+// KnownTarget is the branch where one lands that is told none, as far as this clone
+// has heard; empty where it has not.
 func (l *Ledger) KnownTarget(ctx context.Context) (object.Ref, error) {
+	w, err := l.choose(ctx, Want{Name: "-"}, l.headAt(), l.knownHead)
+	return w.Branch, err
+}
+
+// headAt is where the commit of the authority's HEAD is found in this clone.
+func (l *Ledger) headAt() string {
+	if l.IsLocal() {
+		return "HEAD"
+	}
+	return l.mirror("HEAD")
+}
+
+// knownHead is the branch that the authority's HEAD was on when this clone last
+// heard of it, from us or from git clone; empty where it never has.
+func (l *Ledger) knownHead(ctx context.Context) (object.Ref, error) {
 	if l.IsLocal() {
 		return l.Repo.HeadBranch(ctx)
 	}

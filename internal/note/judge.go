@@ -6,7 +6,8 @@ import (
 	"gitland/internal/object"
 )
 
-// A Want is the one check, as the one command, that has to have passed.
+// A Want is a check, as one command, that has to have passed. Without a command it is
+// one whose verdict another system records.
 type Want struct{ Check, Command string }
 
 // A Judgement says whether a tree may land, and on what grounds.
@@ -24,14 +25,18 @@ const Any = "any"
 
 // Judge says what verifications, in the order of their notes, say of a tree.
 // The last verdict of each check and command counts, last by that order and
-// never by clocks. Without a want, the tree passes with at least one verdict
-// and none that fails. With one, that pair must have passed; what other
-// commands of the same check found is superseded, and a failure of another
+// never by clocks. Without wants, the tree passes with at least one verdict
+// and none that fails. With some, each of those pairs must have passed; what other
+// commands of the same checks found is superseded, and a failure of another
 // check still refuses.
-func Judge(lines []Verification, tree object.OID, want *Want) Judgement {
+func Judge(lines []Verification, tree object.OID, wants ...Want) Judgement {
+	superseded := func(v Verification) bool {
+		return !slices.Contains(wants, Want{v.Check, v.Command}) &&
+			slices.ContainsFunc(wants, func(w Want) bool { return w.Check == v.Check })
+	}
 	last := make(map[Want]int)
 	for i, v := range lines {
-		if v.Tree == tree && (want == nil || v.Check != want.Check || v.Command == want.Command) {
+		if v.Tree == tree && !superseded(v) {
 			last[Want{v.Check, v.Command}] = i
 		}
 	}
@@ -49,13 +54,19 @@ func Judge(lines []Verification, tree object.OID, want *Want) Judgement {
 			j.Missing = append(j.Missing, v.Check)
 		}
 	}
-	if want == nil && len(last) == 0 {
+	if len(wants) == 0 && len(last) == 0 {
 		j.Missing = []string{Any}
-	} else if want != nil {
-		if _, ran := last[*want]; !ran {
-			j.Missing = append(j.Missing, want.Check)
+	}
+	for _, w := range wants {
+		if _, ran := last[w]; !ran {
+			j.Missing = append(j.Missing, w.Check)
 		}
 	}
 	j.Pass = len(j.Missing) == 0
 	return j
+}
+
+// Passed reports whether the pair is among those that passed.
+func (j Judgement) Passed(w Want) bool {
+	return slices.ContainsFunc(j.Passing, func(v Verification) bool { return w == Want{v.Check, v.Command} })
 }

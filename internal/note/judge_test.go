@@ -42,10 +42,11 @@ func words(vs []note.Verification) string {
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	want := &note.Want{Check: "test", Command: "go"}
+	want := []note.Want{{Check: "test", Command: "go"}}
+	both := append(want[:1:1], note.Want{Check: "ci"})
 	for _, tt := range []struct {
 		lines            string
-		want             *note.Want
+		want             []note.Want
 		passing, failing string
 		missing          string
 	}{
@@ -71,9 +72,18 @@ func TestJudge(t *testing.T) {
 		{"+test:go -lint:vet", want, "test:go#0", "lint:vet#1", "lint"},
 		{"-lint:vet", want, "", "lint:vet#0", "lint test"},
 		{"+test:go +lint:vet", want, "test:go#0 lint:vet#1", "", ""},
+
+		{"", both, "", "", "test ci"},
+		{"+test:go", both, "test:go#0", "", "ci"},
+		{"+test:go +ci:", both, "test:go#0 ci:#1", "", ""},
+		{"+test:go +ci:make", both, "test:go#0", "", "ci"},
+		{"+test:go -ci:", both, "test:go#0", "ci:#1", "ci"},
+		{"+test:go -ci: +ci:", both, "test:go#0 ci:#2", "", ""},
+		{"+ci: -test:go", both, "ci:#0", "test:go#1", "test"},
+		{"+test:go +ci: -lint:vet", both, "test:go#0 ci:#1", "lint:vet#2", "lint"},
 		{"+test:go@d", want, "", "", "test"},
 	} {
-		got := note.Judge(lines(tt.lines), oid("c"), tt.want)
+		got := note.Judge(lines(tt.lines), oid("c"), tt.want...)
 		missing := strings.Join(got.Missing, " ")
 		if words(got.Passing) != tt.passing || words(got.Failing) != tt.failing || missing != tt.missing {
 			t.Errorf("%q, want %v: passing %q, failing %q, missing %q; want %q, %q, %q", tt.lines, tt.want,
@@ -90,7 +100,7 @@ func TestJudgeFailsClosed(t *testing.T) {
 	t.Parallel()
 	v := verification()
 	v.Verdict = "splendid"
-	if got := note.Judge([]note.Verification{v}, v.Tree, nil); got.Pass || len(got.Failing) != 1 {
+	if got := note.Judge([]note.Verification{v}, v.Tree); got.Pass || len(got.Failing) != 1 {
 		t.Errorf("judgement %+v", got)
 	}
 }
@@ -122,7 +132,7 @@ func FuzzParse(f *testing.F) {
 			trees = append(trees, line.Value.Tree)
 		}
 		for _, tree := range trees {
-			got := note.Judge(values, tree, nil)
+			got := note.Judge(values, tree)
 			if got.Pass != (len(got.Missing) == 0) || got.Pass && (len(got.Passing) == 0 || len(got.Failing) > 0) {
 				t.Fatalf("judgement %+v", got)
 			}

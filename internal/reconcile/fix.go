@@ -293,7 +293,7 @@ func (s *state) recordOf(ctx context.Context, e *event.Event) (ledger.NoteLine, 
 		if err != nil {
 			return ledger.NoteLine{}, err
 		}
-		r.Verifications, r.VerificationRef = note.Judge(verified, land.Tree, nil).Passing, s.view.Verifications
+		r.Verifications, r.VerificationRef = note.Judge(verified, land.Tree).Passing, s.view.Verifications
 	}
 	line, err := note.EncodeLine(r)
 	return ledger.NoteLine{On: land.Commit, Text: line}, err

@@ -76,6 +76,13 @@ func (d Dir) LoadProbe(url string, v any) error { return readJSON(d.probe(url), 
 
 func (d Dir) probe(url string) string { return d.Path("probe", hashName(url)) }
 
+// SaveAccepted keeps which commands of shared files the user lets run in this clone.
+func (d Dir) SaveAccepted(v any) error { return writeJSON(d.Path("accepted.json"), v) }
+
+// LoadAccepted reads into v what SaveAccepted kept. The error is fs.ErrNotExist if
+// that is nothing.
+func (d Dir) LoadAccepted(v any) error { return readJSON(d.Path("accepted.json"), v) }
+
 // hashName is a file name for text that may be anything.
 func hashName(text string) string {
 	sum := sha256.Sum256([]byte(text))

@@ -1,0 +1,180 @@
+package land
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/fault"
+	"gitland/internal/ledger"
+	"gitland/internal/note"
+	"gitland/internal/policy"
+	"gitland/internal/verify"
+)
+
+// DefaultCheck is the name of a check that was given none.
+const DefaultCheck = "default"
+
+// demanded are the checks that must have passed on what lands: those of the policy,
+// and the one that -x gave. It refuses, with class Usage, one of the policy's by
+// another command.
+func demanded(team policy.Policy, check, command string) ([]note.Want, error) {
+	var wants []note.Want
+	for _, c := range team.Checks {
+		wants = append(wants, note.Want{Check: c.Name, Command: c.Text})
+	}
+	if command == "" {
+		return wants, nil
+	}
+	own := typed(team, check, command)
+	if slices.Contains(wants, own) {
+		return wants, nil
+	}
+	if c := team.Find(own.Check); c != nil {
+		from := "git's configuration"
+		if c.Shared {
+			from = policy.File
+		}
+		return nil, fault.New(fault.Usage, "the check %s is another command by %s: %s", c.Name, from, nonEmpty(c.Text, "none, for another system records what it found")).
+			WithHint("leave -x out   (or give what -x runs a name of its own: --check NAME)")
+	}
+	return append(wants, own), nil
+}
+
+// typed is the check that -x and --check give. Without a name it is the one of the
+// policy that has the command.
+func typed(team policy.Policy, check, command string) note.Want {
+	if check == "" {
+		for _, c := range team.Checks {
+			if c.Text == command {
+				check = c.Name
+			}
+		}
+	}
+	return note.Want{Check: nonEmpty(check, DefaultCheck), Command: command}
+}
+
+// lacking are the demanded checks that have not passed and can be run. blocked means that
+// running them would not be enough: another check failed, or one is missing that
+// another system runs.
+func lacking(j note.Judgement, wants []note.Want) (run []note.Want, blocked bool) {
+	for _, w := range wants {
+		switch {
+		case j.Passed(w):
+		case w.Command == "":
+			blocked = true
+		default:
+			run = append(run, w)
+		}
+	}
+	blocked = blocked || slices.ContainsFunc(j.Failing, func(v note.Verification) bool {
+		return !slices.Contains(run, note.Want{Check: v.Check, Command: v.Command})
+	})
+	return run, blocked
+}
+
+type checkRequest struct {
+	wants   []note.Want
+	typed   string // the command that the user gave, which is so accepted
+	unit    string
+	step    func(step, text string) // may be nil
+	output  io.Writer
+	environ []string
+	id      ulid.ULID
+}
+
+// runChecks runs checks on what would land, up to the first that fails, and keeps and
+// publishes what they found, also when one of them came to no end.
+func runChecks(ctx context.Context, l *ledger.Ledger, p plan, r checkRequest) (found []note.Verification, published, err error) {
+	if err := r.accepted(l, p.view.Policy); err != nil {
+		return nil, nil, err
+	}
+	for _, w := range r.wants {
+		if r.step != nil && w.Command != r.typed {
+			r.step("checking", w.Check+": "+w.Command)
+		}
+		var v note.Verification
+		v, err = verify.Run(ctx, l, verify.Request{Tree: p.tree, Base: p.view.Base, Check: w.Check, Command: w.Command,
+			Unit: r.unit, ID: r.id.String(), Setup: p.view.Policy.Setup.Text, Output: r.output, Environ: r.environ})
+		if err == nil {
+			err = l.Keep(v)
+		}
+		if err != nil {
+			break
+		}
+		if found = append(found, v); v.Verdict != note.Pass {
+			break
+		}
+	}
+	if len(found) > 0 && ctx.Err() == nil {
+		published = l.PublishVerifications(ctx, ledger.Want{Name: p.view.Name, Branch: p.view.Branch})
+	}
+	return found, published, err
+}
+
+// accepted refuses to run commands that come from others and that nobody has let run
+// in this clone.
+func (r checkRequest) accepted(l *ledger.Ledger, team policy.Policy) error {
+	commands := []policy.Command{team.Setup}
+	for _, w := range r.wants {
+		if c := team.Find(w.Check); c != nil && w.Command != r.typed {
+			commands = append(commands, c.Command)
+		}
+	}
+	left, err := policy.Unaccepted(l.Dir, commands...)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	var shown []string
+	for _, c := range left {
+		shown = append(shown, c.Key+" = "+c.Text)
+	}
+	return fault.New(fault.Unverified, "commands of %s run in this clone only when its user has accepted them, and these are not: %s", policy.File, strings.Join(shown, "; ")).
+		WithHint("%s", l.Command("git", "land", "init")).WithFacts(map[string]any{"unaccepted": shown})
+}
+
+// notUnderstood is the fault of a policy of which not all is understood.
+func notUnderstood(team policy.Policy, so string) *fault.Error {
+	f := *team.Problem
+	f.What += ", so " + so
+	return &f
+}
+
+// soundPolicy refuses to land a policy that the next landing could not be judged by.
+func soundPolicy(ctx context.Context, l *ledger.Ledger, s Selection, p plan) error {
+	next, err := l.PolicyIn(ctx, p.tree)
+	if err != nil || next.Problem == nil || next.Blob == p.view.Policy.Blob {
+		return err
+	}
+	f := fault.New(fault.Conflict, "%s, and no landing after this one could be judged by it", next.Problem.What).WithFacts(next.Problem.Facts)
+	return f.WithHint("mend %s; or, where others have a newer version: %s", policy.File, forced(l, s))
+}
+
+// forced is the command line that lands past the gate.
+func forced(l *ledger.Ledger, s Selection) string {
+	words := []string{"git", "land", "--force-unverified", "--reason", "WHY"}
+	for _, m := range s.Messages {
+		words = append(words, "-m", m)
+	}
+	return withSelection(l, words, s)
+}
+
+// failed is the fault of a check that was just run.
+func failed(v note.Verification) error {
+	return fault.New(fault.Unverified, "the check %s failed on tree %s: %s exited with %d", v.Check, v.Tree, v.Command, v.Exit).
+		WithFacts(map[string]any{"tree": v.Tree, "check": v.Check, "command": v.Command, "exit": v.Exit}).
+		WithHint("mend it and run git land again")
+}
+
+// firstError is err, else the fault of the last check if that failed.
+func firstError(found []note.Verification, err error) error {
+	var last error
+	if n := len(found); n > 0 && found[n-1].Verdict != note.Pass {
+		last = failed(found[n-1])
+	}
+	return cmp.Or(err, last)
+}

@@ -1,0 +1,65 @@
+package policy
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+
+	"gitland/internal/session"
+)
+
+// acceptance is the file in which a clone keeps the commands that its user lets run.
+type acceptance struct {
+	Format   int        `json:"format"`
+	Commands []accepted `json:"commands"`
+}
+
+type accepted struct {
+	Key  string `json:"key"`
+	Text string `json:"command"`
+}
+
+// maxAccepted bounds how many commands a clone remembers; the oldest go first.
+const maxAccepted = 1000
+
+func load(dir session.Dir) (acceptance, error) {
+	a := acceptance{Format: 1}
+	var read acceptance
+	switch err := dir.LoadAccepted(&read); {
+	case errors.Is(err, fs.ErrNotExist):
+		return a, nil
+	case err != nil:
+		return a, err
+	case read.Format != 1:
+		return a, nil // of another version: ask again
+	}
+	return read, nil
+}
+
+// Unaccepted are those of the commands that come from others and that the user of this
+// clone has not let run.
+func Unaccepted(dir session.Dir, commands ...Command) ([]Command, error) {
+	a, err := load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(commands), func(c Command) bool {
+		return !c.Shared || slices.Contains(a.Commands, accepted{c.Key, c.Text})
+	}), nil
+}
+
+// Accept lets commands run in this clone from now on, each for its key and as it is.
+// Of two at the same moment one may be forgotten, and be asked for again.
+func Accept(dir session.Dir, commands ...Command) error {
+	a, err := load(dir)
+	if err != nil {
+		return err
+	}
+	for _, c := range commands {
+		if one := (accepted{c.Key, c.Text}); !slices.Contains(a.Commands, one) {
+			a.Commands = append(a.Commands, one)
+		}
+	}
+	a.Commands = a.Commands[max(0, len(a.Commands)-maxAccepted):]
+	return dir.SaveAccepted(a)
+}

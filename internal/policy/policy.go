@@ -1,0 +1,246 @@
+// Package policy owns what a team has agreed on about its landings: the file
+// .gitland in the tree, in git's configuration syntax, and which of its commands
+// may run in this clone.
+//
+// It promises that a policy is read from the commit that it is asked of and from
+// nothing else, that what is in the file counts before the user's own
+// configuration of the same keys, and that what it does not understand is named.
+// It refuses to run anything, and to let a command of the file run that the user
+// of this clone has not accepted: anybody who may push can write one.
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/object"
+)
+
+// File is where the policy is, from the top of the tree.
+const File = ".gitland"
+
+// A Policy is what counts for a landing.
+type Policy struct {
+	// Blob is the file that was read; empty where the commit has none.
+	Blob object.OID
+	// Target is land.onto; empty leaves it to the authority's HEAD.
+	Target object.Ref
+	// Lease is lease.name; empty is the target branch's own.
+	Lease string
+	// Paths are land.paths, pathspecs from the top of the tree.
+	Paths []string
+	// Checks must all have passed on what lands, in this order.
+	Checks []Check
+	// Unit is land.require=unit: a pass on the change's own tree is enough.
+	Unit bool
+	// Protect are lease.protect: patterns of branches, as Match takes them.
+	Protect []string
+	// Setup is land.verify.setup, a command for each new verification worktree.
+	Setup Command
+
+	// Problem says what of the file is not understood; nil where all of it is. What
+	// is understood stands in the fields all the same, for those who only read.
+	Problem *fault.Error
+
+	required bool     // land.require is given
+	says     []string // keys that the file gives
+}
+
+// A Command is a shell command, and where it comes from.
+type Command struct {
+	Key    string // of the setting, as "land.check.test.command"
+	Text   string // for sh -c
+	Shared bool   // it comes from the file, and so from others
+}
+
+// A Check is one that must have passed. One without a command is run by another
+// system, which records what it found ("git land verify --record").
+type Check struct {
+	Name string
+	Command
+}
+
+// Find is the check of that name, nil where there is none.
+func (p Policy) Find(name string) *Check {
+	i := slices.IndexFunc(p.Checks, func(c Check) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.Checks[i]
+}
+
+// Says reports whether the file itself gives a key, which is in git's canonical spelling.
+func (p Policy) Says(key string) bool { return slices.Contains(p.says, key) }
+
+// Commands are those that come from the file and need to be accepted.
+func (p Policy) Commands() []Command {
+	var all []Command
+	for _, c := range p.Checks {
+		if c.Shared && c.Text != "" {
+			all = append(all, c.Command)
+		}
+	}
+	if p.Setup.Shared {
+		all = append(all, p.Setup)
+	}
+	return all
+}
+
+// over is p, with what it leaves open taken from own. A check that both name is p's.
+func (p Policy) over(own Policy) Policy {
+	p.Target = cmp.Or(p.Target, own.Target)
+	p.Lease = cmp.Or(p.Lease, own.Lease)
+	if p.Paths == nil {
+		p.Paths = own.Paths
+	}
+	if p.Protect == nil {
+		p.Protect = own.Protect
+	}
+	if p.Setup.Text == "" {
+		p.Setup = own.Setup
+	}
+	if !p.required {
+		p.Unit, p.required = own.Unit, own.required
+	}
+	for _, c := range own.Checks {
+		if p.Find(c.Name) == nil {
+			p.Checks = append(slices.Clip(p.Checks), c)
+		}
+	}
+	return p
+}
+
+// Configured is the user's own policy, in git's configuration. The error is of class
+// Usage and names the key.
+func Configured(c git.Config) (Policy, error) {
+	p, _, wrong := parse(slices.Concat(c.Below("land."), c.Below("lease.")), false)
+	if len(wrong) > 0 {
+		w := wrong[0]
+		return p, fault.New(fault.Usage, "config %s: %s", w.key, w.why).WithHint("%s", w.hint)
+	}
+	return p, nil
+}
+
+// A bad setting, and why.
+type bad struct{ key, why, hint string }
+
+// parse reads settings. unknown are the keys that it does not know, each once.
+func parse(settings []git.Setting, shared bool) (p Policy, unknown []string, wrong []bad) {
+	for _, s := range settings {
+		why, hint := "", "git config --edit"
+		switch check, isCheck := checkOf(s.Key); {
+		case !isCheck && !known(s.Key):
+			if !slices.Contains(unknown, s.Key) {
+				unknown = append(unknown, s.Key)
+			}
+			continue
+		case s.Bare && shared:
+			why = "has no value"
+		case isCheck:
+			why = p.addCheck(check, Command{s.Key, s.Value, shared})
+		default:
+			why, hint = p.set(s, shared)
+		}
+		if shared {
+			p.says = append(p.says, s.Key)
+		}
+		if why != "" {
+			wrong = append(wrong, bad{s.Key, why, hint})
+		}
+	}
+	return p, unknown, wrong
+}
+
+// maxCommand bounds a command of the file, in bytes.
+const maxCommand = 4 << 10
+
+const hidden = "is more than one line, or has characters that a terminal would not show: put it into a script"
+
+// showable reports whether whoever is asked to accept the command sees all of it.
+func (c Command) showable() bool {
+	return !c.Shared || event.CleanText(c.Text, maxCommand) == c.Text
+}
+
+// checkOf is the name in "land.check.<name>.command".
+func checkOf(key string) (name string, ok bool) {
+	if name, ok = strings.CutPrefix(key, "land.check."); !ok {
+		return "", false
+	}
+	return strings.CutSuffix(name, ".command")
+}
+
+func known(key string) bool {
+	return slices.Contains([]string{"land.onto", "land.paths", "land.require", "land.verify.setup", "lease.name", "lease.protect"}, key)
+}
+
+// set takes a setting that is no check, and says what is wrong with it.
+func (p *Policy) set(s git.Setting, shared bool) (why, hint string) {
+	hint = "git config --edit"
+	if s.Value == "" && (shared || s.Key != "land.onto" && s.Key != "lease.name" && s.Key != "land.require" && s.Key != "land.verify.setup") {
+		return "is empty", hint
+	}
+	switch s.Key {
+	case "land.onto":
+		p.Target = ""
+		if s.Value == "" {
+			return "", ""
+		}
+		ref, err := object.ParseRef("refs/heads/" + strings.TrimPrefix(s.Value, "refs/heads/"))
+		if err != nil {
+			return fmt.Sprintf("%q is not the name of a branch", s.Value), hint
+		}
+		p.Target = ref
+	case "land.paths":
+		p.Paths = append(p.Paths, s.Value)
+	case "land.require":
+		switch s.Value {
+		case "", "result", "unit":
+			p.Unit, p.required = s.Value == "unit", s.Value != ""
+		default:
+			return fmt.Sprintf("%q is neither result nor unit", s.Value), "git config land.require result"
+		}
+	case "land.verify.setup":
+		if p.Setup = (Command{s.Key, s.Value, shared}); !p.Setup.showable() {
+			return hidden, hint
+		}
+	case "lease.name":
+		if _, err := event.EncodeName(s.Value); err != nil && s.Value != "" {
+			return err.Error(), hint
+		}
+		p.Lease = s.Value
+	case "lease.protect":
+		pattern := strings.TrimPrefix(s.Value, "refs/heads/")
+		if _, err := path.Match(strings.TrimSuffix(pattern, "/**"), ""); err != nil || pattern == "" {
+			return fmt.Sprintf("%q is no pattern such as main or release/*", s.Value), hint
+		}
+		p.Protect = append(p.Protect, pattern)
+	}
+	return "", ""
+}
+
+// maxCheckName bounds the name of a check, in bytes.
+const maxCheckName = 100
+
+// addCheck takes one check; the last command of a name counts, as in git's own configuration.
+func (p *Policy) addCheck(name string, c Command) (why string) {
+	switch {
+	case name == "" || len(name) > maxCheckName || event.CleanText(name, maxCheckName) != name:
+		return "the name of a check is one line of text"
+	case c.Text != "" && strings.TrimSpace(c.Text) == "":
+		return "is blank"
+	case !c.showable():
+		return hidden
+	}
+	if old := p.Find(name); old != nil {
+		old.Command = c
+	} else {
+		p.Checks = append(p.Checks, Check{name, c})
+	}
+	return ""
+}
