@@ -145,20 +145,24 @@ func (s *setup) target(ctx context.Context) (err error) {
 	return nil
 }
 
+// writable tries the authority, whatever this clone remembers of it.
 func (s *setup) writable(ctx context.Context) error {
-	if err := s.l.Ready(ctx); err != nil {
-		return err
-	}
 	if s.l.IsLocal() {
 		return nil
 	}
-	atomic, err := s.l.Atomic()
-	if err == nil && atomic {
-		s.tell("writable", OK, "%s takes our refs, compares and swaps, and moves several of them all or none", s.l.Remote)
-	} else if err == nil {
-		s.tell("writable", OK, "%s takes our refs, and compares and swaps; it moves one at a time", s.l.Remote)
+	found, err := s.l.Examine(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	text := " takes our refs, compares and swaps, and moves several of them all or none"
+	if !found.Atomic {
+		text = " takes our refs, and compares and swaps; it moves one at a time"
+	}
+	if found.Fenced {
+		text += "; its hooks watch over them"
+	}
+	s.tell("writable", OK, "%s", s.l.Remote+text)
+	return nil
 }
 
 // configure writes down what was chosen, so that it stays so when another remote

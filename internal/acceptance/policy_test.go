@@ -1,0 +1,139 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"gitland/internal/gittest"
+)
+
+// agrees puts a policy onto a branch of the remote, past the tool.
+func agrees(t *testing.T, remote, branch, policy string) {
+	t.Helper()
+	other := gittest.Clone(t, gittest.URL(remote))
+	gittest.Git(t, other, "checkout", "-q", branch)
+	gittest.Commit(t, other, "agree", map[string]string{".gitland": policy})
+	gittest.Git(t, other, "push", "-q", "origin", branch)
+}
+
+type expectation struct {
+	Branch, Lease string
+	Paths         []string
+}
+
+// expects is what git land status says would land where.
+func (s seat) expects(args ...string) expectation {
+	s.t.Helper()
+	return decode[expectation](s.t, s.exits(0, "git-land", append([]string{"status", "--json"}, args...)...))
+}
+
+// What .gitland says of target, lease and paths counts before the user's own
+// configuration, and what is said on the command line before both. The target is the
+// one that the authority's HEAD names, all else is the target's own.
+func TestPolicyChooses(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	gittest.Git(t, remote, "branch", "develop", "main")
+	gittest.Git(t, remote, "branch", "release/1", "main")
+	s := clone(t, remote)
+	s.write(map[string]string{"src/a": "a\n", "docs/b": "b\n"})
+	s.git("config", "land.onto", "release/1")
+	s.git("config", "lease.name", "own")
+	s.git("config", "land.paths", "docs")
+	if got := s.expects(); got.Branch != "refs/heads/release/1" || got.Lease != "own" || strings.Join(got.Paths, " ") != "docs/b" {
+		t.Errorf("without a policy %+v", got)
+	}
+	agrees(t, remote, "main", "[land]\n\tonto = develop\n\tpaths = nothing\n[lease]\n\tname = not-this\n")
+	agrees(t, remote, "develop", "[land]\n\tonto = release/1\n\tpaths = src\n[lease]\n\tname = team/Lease\n")
+	if got := s.expects(); got.Branch != "refs/heads/develop" || got.Lease != "team/Lease" || strings.Join(got.Paths, " ") != "src/a" {
+		t.Errorf("with one %+v", got)
+	}
+	if got := s.expects("--onto", "main"); got.Branch != "refs/heads/main" || got.Lease != "not-this" {
+		t.Errorf("with --onto %+v", got)
+	}
+	// The lease is the same for git lease; a name that is given stays.
+	s = s.session("one")
+	if r := s.exits(0, "git-lease", "acquire", "-m", "by policy"); !strings.Contains(r.Stderr, "team/Lease") {
+		t.Errorf("acquired %q", r.Stderr)
+	}
+	s.exits(0, "git-lease", "release")
+	s.force("--json")
+	var landing struct{ Lease, Branch string }
+	note := gittest.Git(t, remote, "notes", "--ref=refs/notes/landing/team%2f%4cease", "show", "develop")
+	if err := json.Unmarshal([]byte(note), &landing); err != nil || landing.Lease != "team/Lease" || landing.Branch != "refs/heads/develop" {
+		t.Errorf("recorded %q: %v", note, err)
+	}
+	if got := gittest.Git(t, remote, "ls-tree", "-r", "--name-only", "develop"); got != ".gitland\nREADME\nsrc/a" {
+		t.Errorf("landed %q", got)
+	}
+}
+
+// A policy that changes while a clone is not looking is the one that counts, for the paths
+// and the checks of the very next landing, and for where it goes.
+func TestPolicyChangesMeanwhile(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	agrees(t, remote, "main", "[land]\n\tpaths = src\n")
+	s := clone(t, remote)
+	s.write(map[string]string{"src/a": "a\n", "docs/b": "b\n"})
+	s.force()
+	agrees(t, remote, "main", "[land]\n\tpaths = docs\n[land \"check.c\"]\n\tcommand = exit 3\n")
+	s.write(map[string]string{"src/a": "again\n"})
+	// The mirror is fresh and knows nothing of it.
+	if r := s.exits(4, "git-land", "-m", "docs"); !strings.Contains(r.Stderr, "land.check.c.command = exit 3") {
+		t.Error(r.Stderr)
+	}
+	s.exits(0, "git-land", "init", "--accept")
+	if r := s.exits(4, "git-land", "-m", "docs"); !strings.Contains(r.Stderr, "exit 3 exited with 3") {
+		t.Error(r.Stderr)
+	}
+	s.force()
+	if got := gittest.Git(t, remote, "diff", "--name-only", "main~", "main"); got != "docs/b" {
+		t.Errorf("landed %q", got)
+	}
+	gittest.Git(t, remote, "branch", "next", "main")
+	agrees(t, remote, "main", "[land]\n\tonto = next\n")
+	s.exits(0, "git-land", "status", "--", "src/a")
+	s.force("--", "src/a")
+	if got := gittest.Git(t, remote, "diff", "--name-only", "next~", "next"); got != "src/a" {
+		t.Errorf("landed %q on next", got)
+	}
+}
+
+// A change that the check of one policy let pass is judged by the policy that somebody
+// lands meanwhile.
+func TestPolicyMovesUnderTheCheck(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	agrees(t, remote, "main", "[land \"check.c\"]\n\tcommand = \"$MOVES\"\n")
+	s := clone(t, remote)
+	s.exits(0, "git-land", "init", "--accept")
+	s.write(map[string]string{"a": "a\n"})
+	other := gittest.Clone(t, gittest.URL(remote))
+	gittest.Commit(t, other, "stricter", map[string]string{".gitland": "[land \"check.c\"]\n\tcommand = false\n"})
+	r := s.with("MOVES=git -C "+other+" push -q origin HEAD:main").exits(4, "git-land", "-m", "a", "--", "a")
+	if !strings.Contains(r.Stderr, "land.check.c.command = false") {
+		t.Error(r.Stderr)
+	}
+	s.exits(0, "git-land", "init", "--accept")
+	if r := s.exits(4, "git-land", "-m", "a", "--", "a"); !strings.Contains(r.Stderr, "false exited with 1") {
+		t.Error(r.Stderr)
+	}
+}
+
+// The local authority has a policy as well.
+func TestPolicyOfThisRepository(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	s.git("remote", "remove", "origin")
+	gittest.Commit(t, s.dir, "agree", map[string]string{".gitland": "[lease]\n\tname = here\n[land \"check.c\"]\n\tcommand = test -e a\n"})
+	s.exits(0, "git-land", "init", "--accept")
+	s.write(map[string]string{"b": "b\n"})
+	s.exits(4, "git-land", "-m", "b", "--", "b")
+	s.write(map[string]string{"a": "a\n"})
+	s.exits(0, "git-land", "-m", "a", "--", "a")
+	if got := s.expects("--", "b"); got.Lease != "here" {
+		t.Errorf("expects %+v", got)
+	}
+}

@@ -1,0 +1,193 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"gitland/internal/git"
+	"gitland/internal/gittest"
+	"gitland/internal/object"
+	"gitland/internal/policy"
+	"gitland/internal/session"
+)
+
+// open opens a repository whose HEAD has the policy, and git's configuration keys and values.
+func open(t *testing.T, file string, config ...string) (*git.Repo, string) {
+	t.Helper()
+	dir := gittest.Clone(t, gittest.URL(gittest.Remote(t)))
+	for i := 0; i < len(config); i += 2 {
+		gittest.Git(t, dir, "config", "--add", config[i], config[i+1])
+	}
+	if file != "" {
+		gittest.Commit(t, dir, "agree", map[string]string{policy.File: file})
+	}
+	environ, _ := gittest.Env(t)
+	repo, err := git.Open(t.Context(), git.Options{Dir: dir, Environ: environ, Unattended: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(repo.Close)
+	return repo, dir
+}
+
+func read(t *testing.T, repo *git.Repo, at string) policy.Policy {
+	t.Helper()
+	r, err := policy.NewReader(repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.At(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What the file says counts before git's configuration, key by key, and check by check.
+func TestFileBeforeConfiguration(t *testing.T) {
+	t.Parallel()
+	own := []string{"land.onto", "refs/heads/own", "lease.name", "own", "land.require", "unit", "land.paths", "own", "lease.protect", "own/*",
+		"land.verify.setup", "own setup", "land.check.mine.command", "mine", "land.check.Both.command", "mine", "land.wait", "3s"}
+	repo, _ := open(t, "[land]\n\tonto = team\n\trequire = result\n\tpaths = a\n\tpaths = b\n[land \"check.Both\"]\n\tcommand = team\n[land \"check.one two\"]\n\tcommand = x\n\tcommand = y\n", own...)
+	p := read(t, repo, "HEAD")
+	var checks []string
+	for _, c := range p.Checks {
+		checks = append(checks, c.Name+"="+c.Text)
+	}
+	if p.Problem != nil || p.Target != "refs/heads/team" || p.Unit || p.Lease != "own" || strings.Join(p.Paths, " ") != "a b" ||
+		strings.Join(p.Protect, " ") != "own/*" || p.Setup.Text != "own setup" || p.Setup.Shared ||
+		strings.Join(checks, ", ") != "Both=team, one two=y, mine=mine" {
+		t.Errorf("%+v", p)
+	}
+	if p := read(t, repo, "HEAD~"); p.Blob != "" || p.Target != "refs/heads/own" || !p.Unit || len(p.Checks) != 2 || p.Checks[0].Text != "mine" {
+		t.Errorf("without the file %+v", p)
+	}
+	if p := read(t, repo, "refs/heads/nosuch"); p.Target != "refs/heads/own" {
+		t.Errorf("without a commit %+v", p)
+	}
+	if got := p.Commands(); len(got) != 2 || got[0].Key != "land.check.Both.command" || got[1].Text != "y" {
+		t.Errorf("commands %+v", got)
+	}
+}
+
+// What is not understood is named, and what is stands all the same.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ file, problem string }{
+		{"", ""},
+		{"# nothing\n", ""},
+		{"[land]\n\tonto = main\n", ""},
+		{"[land]\r\n\tonto = main\r\n", ""},
+		{"[land]\n\tont = main\n\tont = x\n[alias]\n\tx = !x\n", "has keys that this version does not know: land.ont, alias.x"},
+		{"[include]\n\tpath = /etc/passwd\n", "has keys that this version does not know: include.path"},
+		{"[land \"step.publish\"]\n\trun = x\n", "does not know: land.step.publish.run"},
+		{"[land \"check.\"]\n\tcommand = x\n", "the name of a check is one line of text"},
+		{"[land \"check.a\"]\n\tcommand = \"  \"\n", "land.check.a.command is blank"},
+		{"[land \"check.a\"]\n\tcommand\n", "land.check.a.command has no value"},
+		{"[land \"check.a\"]\n\tcommand = \"a\\tb\"\n", "land.check.a.command is more than one line"},
+		{"[land \"check.a\"]\n\tcommand = a\u202eb\n", "land.check.a.command is more than one line"},
+		{"[land \"verify\"]\n\tsetup = \"a\\nb\"\n", "land.verify.setup is more than one line"},
+		{"[land \"check.a\"]\n\tcommand = " + strings.Repeat("x", 5000) + "\n", "land.check.a.command is more than one line"},
+		{"[land \"check." + strings.Repeat("x", 101) + "\"]\n\tcommand = a\n", "the name of a check is one line of text"},
+		{"[land]\n\tonto = -x\n", ""},
+		{"[land]\n\tonto = a..b\n", `land.onto "a..b" is not the name of a branch`},
+		{"[land]\n\tonto =\n", "land.onto is empty"},
+		{"[lease]\n\tname = \" x\"\n", "lease.name "},
+		{"[lease]\n\tprotect = [\n", `lease.protect "[" is no pattern`},
+		{"[lease]\n\tprotect = release/**\n", ""},
+		{"[land]\n\trequire = both\n", `land.require "both" is neither result nor unit`},
+		{"[land\n", "is not in git's configuration syntax: bad config line 1 in blob "},
+		{"\xff\n", "is not UTF-8 text"},
+		{"# \x00\n", "is not UTF-8 text"},
+		{"#" + strings.Repeat("x", 1<<16) + "\n", "is larger than the 65536 bytes that are allowed"},
+	} {
+		repo, _ := open(t, tt.file)
+		p := read(t, repo, "HEAD")
+		switch {
+		case tt.problem == "" && p.Problem != nil, tt.problem != "" && (p.Problem == nil || !strings.Contains(p.Problem.What, tt.problem)):
+			t.Errorf("%.80q: %v, want %q", tt.file, p.Problem, tt.problem)
+		}
+	}
+}
+
+// A policy that is no regular file is none, and so not nothing either.
+func TestNoRegularFile(t *testing.T) {
+	t.Parallel()
+	repo, dir := open(t, "")
+	blob := gittest.Git(t, dir, "rev-parse", "HEAD:README")
+	for mode, oid := range map[string]string{"120000": blob, "160000": gittest.Git(t, dir, "rev-parse", "HEAD")} {
+		gittest.Git(t, dir, "update-index", "--add", "--cacheinfo", mode+","+oid+","+policy.File)
+		tree := gittest.Git(t, dir, "write-tree")
+		r, err := policy.NewReader(repo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := r.In(t.Context(), object.OID(tree))
+		if err != nil || p.Problem == nil || !strings.Contains(p.Problem.What, "is no regular file") {
+			t.Errorf("mode %s: %v, %v", mode, p.Problem, err)
+		}
+	}
+}
+
+// A tree that is not here is an error: to take it for one without a policy would let
+// everything pass.
+func TestMissingTree(t *testing.T) {
+	t.Parallel()
+	repo, _ := open(t, "")
+	r, err := policy.NewReader(repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := r.In(t.Context(), object.OID(strings.Repeat("1", 40))); err == nil {
+		t.Errorf("a missing tree has the policy %+v", p)
+	}
+}
+
+func TestConfigured(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ key, value, want string }{
+		{"land.onto", "a..b", `config land.onto: "a..b" is not the name of a branch`},
+		{"land.require", "both", `config land.require: "both" is neither result nor unit`},
+		{"lease.protect", "[", `config lease.protect: "[" is no pattern such as main or release/*`},
+		{"land.paths", "", "config land.paths: is empty"},
+		{"land.onto", "", ""},
+		{"land.check.a.command", "a\nb", ""}, // the user has written it
+	} {
+		repo, _ := open(t, "", tt.key, tt.value)
+		_, err := policy.NewReader(repo)
+		if got := errorText(err); got != tt.want {
+			t.Errorf("%s=%q: %q, want %q", tt.key, tt.value, got, tt.want)
+		}
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// A command is accepted for its key and as it is.
+func TestAccept(t *testing.T) {
+	t.Parallel()
+	dir := session.Open(t.TempDir())
+	one := policy.Command{Key: "land.check.a.command", Text: "one", Shared: true}
+	changed, other, own := one, one, one
+	changed.Text, other.Key, own.Shared = "two", "land.check.b.command", false
+	if left, err := policy.Unaccepted(dir, one, own); err != nil || len(left) != 1 || left[0] != one {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if err := policy.Accept(dir, one); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := policy.Unaccepted(dir, one, changed, other, own); err != nil || len(left) != 2 || left[0] != changed || left[1] != other {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if err := policy.Accept(dir, changed); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := policy.Unaccepted(dir, one, changed); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
