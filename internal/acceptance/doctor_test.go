@@ -60,7 +60,10 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			s.with("GIT_COMMITTER_DATE=2030-01-01T00:00:00Z").exits(0, "git-lease", "freeze", "--reason", "early")
 			s.exits(0, "git-lease", "show")
 		}, "clock: date"},
-		"no hook": {func(s seat, _ string) { s.exits(0, "git-lease", "hook", "uninstall") }, "hook: lease hook install"},
+		"a misspelt key":         {func(s seat, _ string) { s.git("config", "lease.protet", "main") }, "config: git config --unset-all lease.protet"},
+		"commands of others":     {func(s seat, remote string) { agrees(s.t, remote, "main", "[land \"check.c\"]\n\tcommand = x\n") }, "policy: git land init"},
+		"a policy of the future": {func(s seat, remote string) { agrees(s.t, remote, "main", "[land]\n\tquorum = 3\n") }, "policy: git land --force-unverified"},
+		"no hook":                {func(s seat, _ string) { s.exits(0, "git-lease", "hook", "uninstall") }, "hook: lease hook install"},
 		"a toothless hook": {func(s seat, _ string) {
 			gittest.Script(s.t, filepath.Join(s.dir, ".git/hooks/pre-push"), "#!/bin/sh\n")
 		}, "hook: lease hook install"},

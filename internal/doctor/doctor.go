@@ -23,6 +23,7 @@ import (
 	"gitland/internal/land"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 )
 
 // A Check is one thing that was looked at.
@@ -54,6 +55,7 @@ func Examine(ctx context.Context, r Request) []Check {
 	d.version(ctx)
 	d.identity()
 	d.mirrors()
+	d.config()
 	if !d.authority() {
 		return d.checks
 	}
@@ -115,6 +117,13 @@ func (d *doctor) mirrors() {
 	}
 }
 
+// config finds settings that would be ours if they were spelt otherwise: git takes any.
+func (d *doctor) config() {
+	for _, key := range policy.Unknown(d.Repo.Config) {
+		d.bad("config", fault.Command("git", "config", "--unset-all", key), "git's configuration has %s, which means nothing to git land and git lease", key)
+	}
+}
+
 func (d *doctor) authority() bool {
 	var err error
 	if d.l, err = ledger.Open(d.Repo, ledger.Options{Remote: d.Remote, Now: d.Now, Notice: d.Notice}); err != nil {
@@ -141,6 +150,7 @@ func (d *doctor) remote(ctx context.Context) {
 		d.failed("chain", "git lease log", d.view.Problem)
 	}
 	d.clock()
+	d.policy()
 	if _, err := d.Repo.Ident(); err != nil {
 		return // nothing can be written without one
 	}
@@ -159,6 +169,24 @@ func (d *doctor) remote(ctx context.Context) {
 		d.good("fence", "it watches over our refs: a branch moves there only with its event")
 	} else if !d.l.IsLocal() {
 		d.good("fence", "nobody watches over our refs there: a push with --no-verify, or by another client, goes by (git lease hook install --server, for whoever runs it)")
+	}
+}
+
+// policy looks at what the team has agreed on, and whether its commands run here.
+func (d *doctor) policy() {
+	team, branch := d.view.Policy, d.view.Branch.Branch()
+	left, err := policy.Unaccepted(d.l.Dir, team.Commands()...)
+	switch {
+	case team.Problem != nil:
+		d.bad("policy", "git land --force-unverified --reason WHY -m 'Mend the policy' -- "+policy.File, "on %s: %v", branch, team.Problem)
+	case err != nil:
+		d.failed("policy", "git land init", err)
+	case len(left) > 0:
+		d.bad("policy", d.l.Command("git", "land", "init"), "%s on %s has commands that nobody has let run in this clone: %d", policy.File, branch, len(left))
+	case team.Blob == "":
+		d.good("policy", "%s has no %s", branch, policy.File)
+	default:
+		d.good("policy", "%s on %s is understood, and the commands in it may run here", policy.File, branch)
 	}
 }
 

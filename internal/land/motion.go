@@ -16,6 +16,7 @@ import (
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 	"gitland/internal/session"
 )
 
@@ -136,9 +137,11 @@ func (m *motion) close() {
 // not asked at all, and what comes back is a guess, which may lead to a push and
 // to nothing else.
 func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err error) {
-	expected, err := m.l.Expected(ctx, m.r.Want)
-	if err != nil {
-		return view, false, err
+	var expected policy.Policy
+	if m.r.Paths == nil { // else land.paths are not asked for
+		if expected, err = m.l.Expected(ctx, m.r.Want); err != nil {
+			return view, false, err
+		}
 	}
 	var wg sync.WaitGroup
 	var changeErr, identErr error

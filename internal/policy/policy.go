@@ -127,6 +127,16 @@ func Configured(c git.Config) (Policy, error) {
 	return p, nil
 }
 
+// clones are the keys that mean something in a clone's configuration alone.
+var clones = []string{"lease.remote", "lease.host", "lease.namespace", "lease.notesnamespace", "land.wait", "land.verify.dir"}
+
+// Unknown are the keys below land and lease in git's configuration that mean nothing to
+// the tools: misspelt, mostly.
+func Unknown(c git.Config) []string {
+	_, unknown, _ := parse(slices.Concat(c.Below("land."), c.Below("lease.")), false)
+	return slices.DeleteFunc(unknown, func(key string) bool { return slices.Contains(clones, key) })
+}
+
 // A bad setting, and why.
 type bad struct{ key, why, hint string }
 
