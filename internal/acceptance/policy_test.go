@@ -94,8 +94,7 @@ func TestPolicyChangesMeanwhile(t *testing.T) {
 	}
 	gittest.Git(t, remote, "branch", "next", "main")
 	agrees(t, remote, "main", "[land]\n\tonto = next\n")
-	s.exits(0, "git-land", "status", "--", "src/a")
-	s.force("--", "src/a")
+	s.force("--", "src/a") // of which a mirror that is fresh knows nothing
 	if got := gittest.Git(t, remote, "diff", "--name-only", "next~", "next"); got != "src/a" {
 		t.Errorf("landed %q on next", got)
 	}
@@ -136,4 +135,44 @@ func TestPolicyOfThisRepository(t *testing.T) {
 	if got := s.expects("--", "b"); got.Lease != "here" {
 		t.Errorf("expects %+v", got)
 	}
+}
+
+// A policy that would put its branch under another lease than it lands under would lock
+// everybody out: it does not land. One that got there past the tool is named, with the
+// way on.
+func TestPolicyOfAnotherLease(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{".gitland": "[lease]\n\tname = team\n", "a": "a\n"})
+	r := s.exits(5, "git-land", "-x", "true", "-m", "agree", "--", ".gitland")
+	if !strings.Contains(r.Stderr, "would put main under the lease team, and it lands under main") || !strings.Contains(r.Stderr, "hint: git config lease.name team") {
+		t.Error(r.Stderr)
+	}
+	s.git("config", "lease.name", "team")
+	s.exits(0, "git-land", "-x", "true", "-m", "agree", "--", ".gitland")
+	s.git("config", "--unset", "lease.name")
+	s.force("--", "a")
+	for _, name := range []string{"other", ""} { // a new name, and none
+		s.write(map[string]string{".gitland": "[lease]\n\tname = " + name + "\n"})
+		if name == "" {
+			s.write(map[string]string{".gitland": "# no name\n"})
+		}
+		r = s.exits(5, "git-land", "-x", "true", "-m", "rename", "--", ".gitland")
+		if !strings.Contains(r.Stderr, "hint: have lease.name in .gitland be team") {
+			t.Error(r.Stderr)
+		}
+	}
+	agrees(t, remote, "main", "[lease]\n\tname = other\n")
+	s.write(map[string]string{"b": "b\n"})
+	r = s.exits(5, "git-land", "-x", "true", "-m", "b", "--", "b")
+	if !strings.Contains(r.Stderr, "the branch main is kept under the lease team at origin, and cannot be under other as well") ||
+		!strings.Contains(r.Stderr, "git land override --reason WHY HEAD:main") {
+		t.Error(r.Stderr)
+	}
+	s.git("checkout", "-q", "--", ".gitland")
+	s.git("pull", "-q", "--rebase", "origin", "main")
+	gittest.Commit(t, s.dir, "the name that it has", map[string]string{".gitland": "[lease]\n\tname = team\n"})
+	s.exits(0, "git-land", "override", "--reason", "lease.name", "HEAD:main")
+	s.exits(0, "git-land", "-x", "true", "-m", "b", "--", "b")
 }

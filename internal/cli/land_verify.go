@@ -19,9 +19,9 @@ func verifyCommand() *command {
 		summary:  "run checks on the tree that would land, and record what they found",
 		about: `
 Builds the tree that would land, runs COMMAND in a shell on exactly that tree,
-and publishes whether it passed: the check's exit code is the verdict. Without -x
-it runs the checks that the target's .gitland names, or one of them. --record
-publishes what another system found, with nothing run here.`,
+and publishes whether it passed: the check's exit code is the verdict. Without
+-x it runs the checks that the target's .gitland names, or one of them.
+--record publishes what another system found, with nothing run here.`,
 		examples: `
 git land verify
 git land verify -x "make test" -- hello.go

@@ -49,7 +49,6 @@ func landUsage() []usageCase {
 		{[]string{"--force-unverified", "--reason", " \t"}, "landing unverified is on the record: the reason is empty", "--reason"},
 		{[]string{"-m", "x", "--"}, "no path follows --", "leave -- out"},
 		{[]string{"-m", "x", "--", "a", ""}, "a path is empty", "use ."},
-		{[]string{"verify"}, "a verification comes from -x COMMAND or from --record VERDICT, and from one of them", "git land verify -h"},
 		{[]string{"verify", "-x", "true", "--record", "pass"}, "a verification comes from -x COMMAND or from --record VERDICT, and from one of them", "git land verify -h"},
 		{[]string{"verify", "--record", "maybe"}, `invalid value "maybe" for option --record: not one of pass, fail`, "git land verify -h"},
 		{[]string{"verify", "--record", "pass"}, "a verdict from elsewhere needs the name of its check", "--check"},

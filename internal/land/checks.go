@@ -144,14 +144,33 @@ func notUnderstood(team policy.Policy, so string) *fault.Error {
 	return &f
 }
 
-// soundPolicy refuses to land a policy that the next landing could not be judged by.
+// soundPolicy refuses to land a policy that the next landing could not be judged by, or
+// whose lease is not the one that the target is then under.
 func soundPolicy(ctx context.Context, l *ledger.Ledger, s Selection, p plan) error {
 	next, err := l.PolicyIn(ctx, p.tree)
-	if err != nil || next.Problem == nil || next.Blob == p.view.Policy.Blob {
+	if err != nil || next.Blob == p.view.Policy.Blob {
 		return err
+	}
+	if next.Problem == nil {
+		return sameLease(p, next)
 	}
 	f := fault.New(fault.Conflict, "%s, and no landing after this one could be judged by it", next.Problem.What).WithFacts(next.Problem.Facts)
 	return f.WithHint("mend %s; or, where others have a newer version: %s", policy.File, forced(l, s))
+}
+
+func sameLease(p plan, next policy.Policy) error {
+	branch, name := p.view.Branch.Branch(), p.view.Branch.Branch()
+	if next.Says("lease.name") {
+		name = next.Lease
+	}
+	if name == p.view.Name || !next.Says("lease.name") && !p.view.Policy.Says("lease.name") {
+		return nil
+	}
+	f := fault.New(fault.Conflict, "%s (%s) would put %s under the lease %s, and it lands under %s", policy.File, next.Blob.Short(), branch, name, p.view.Name)
+	if p.view.Keeps(p.view.Branch) {
+		return f.WithHint("have lease.name in %s be %s: a branch stays under its lease", policy.File, p.view.Name)
+	}
+	return f.WithHint("%s   (and land again)", fault.Command("git", "config", "lease.name", name))
 }
 
 // forced is the command line that lands past the gate.

@@ -22,20 +22,22 @@ import (
 
 // A motion is one landing under way.
 type motion struct {
-	l       *ledger.Ledger
-	r       Request
-	witness *session.Witness
-	journal journal
-	written bool         // the journal is on disk
-	want    ledger.Want  // what r.Want has come to mean
-	next    *ledger.View // fetched by the way, to plan on
-	change  change
-	tried   []built // what was pushed, as in journal.Attempts
-	text    string  // the commit message, or the record's note
-	brought session.Session
-	wait    *lease.Waiter
-	start   time.Time // of the wait for the lease
-	begun   time.Time
+	l         *ledger.Ledger
+	r         Request
+	witness   *session.Witness
+	journal   journal
+	written   bool         // the journal is on disk
+	want      ledger.Want  // what r.Want has come to mean
+	next      *ledger.View // fetched by the way, to plan on
+	change    change
+	landPaths []string // by which that was chosen, where no paths were named
+	sent      bool     // one of them was tried, whatever became of it
+	tried     []built  // what was pushed, as in journal.Attempts
+	text      string   // the commit message, or the record's note
+	brought   session.Session
+	wait      *lease.Waiter
+	start     time.Time // of the wait for the lease
+	begun     time.Time
 
 	apart   bool         // the remote cannot move refs together: announce the landing, on the held way
 	heldWay bool         // take the lease before the push: a race was lost, or a base moved under a check
@@ -145,11 +147,7 @@ func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err er
 	}
 	var wg sync.WaitGroup
 	var changeErr, identErr error
-	read := func(paths []string) {
-		m.change.drop()
-		m.change, changeErr = readChange(ctx, m.l.Repo, m.r.Paths, paths, m.journal.Operation.String())
-	}
-	wg.Go(func() { read(expected.Paths) })
+	wg.Go(func() { changeErr = m.readChange(ctx, expected.Paths) })
 	wg.Go(func() { _, identErr = m.l.Repo.Ident() })
 	wg.Go(func() { m.l.Repo.Author() }) // an error comes again when it is used
 	if !m.r.DryRun {
@@ -159,21 +157,37 @@ func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err er
 		view, err = m.l.Fetch(ctx, m.r.Want)
 	}
 	wg.Wait()
-	if err == nil && m.r.Paths == nil && !slices.Equal(view.Policy.Paths, expected.Paths) {
-		read(view.Policy.Paths) // the policy has changed since this clone last heard of it
-	}
 	if err := cmp.Or(changeErr, identErr, err); err != nil {
 		return view, false, err
 	}
-	if m.change.kind != fromCommits && m.text == "" && len(m.change.diff) > 0 && !m.r.DryRun {
-		return view, false, fault.New(fault.Usage, "a commit needs a message").WithHint("add -m '%s'", Message)
+	return view, guess, m.aim(ctx, view)
+}
+
+// readChange reads what the selection chooses; where it names no paths, within landPaths.
+func (m *motion) readChange(ctx context.Context, landPaths []string) (err error) {
+	m.change.drop()
+	m.landPaths = landPaths
+	m.change, err = readChange(ctx, m.l.Repo, m.r.Paths, landPaths, m.journal.Operation.String())
+	return err
+}
+
+// aim settles where the change lands, and under which lease, as v has chosen them; and
+// what it is, where the policy there has other paths than was thought.
+func (m *motion) aim(ctx context.Context, v ledger.View) error {
+	if m.r.Paths == nil && !slices.Equal(v.Policy.Paths, m.landPaths) {
+		if err := m.readChange(ctx, v.Policy.Paths); err != nil {
+			return err
+		}
 	}
-	m.want = ledger.Want{Name: view.Name, Branch: view.Branch}
+	if m.change.kind != fromCommits && m.text == "" && len(m.change.diff) > 0 && !m.r.DryRun {
+		return fault.New(fault.Usage, "a commit needs a message").WithHint("add -m '%s'", Message)
+	}
+	m.want = ledger.Want{Name: v.Name, Branch: v.Branch}
 	j := &m.journal
-	j.Lease, j.Branch, j.Unit = view.Name, view.Branch, m.unit(view)
+	j.Lease, j.Branch, j.Unit = v.Name, v.Branch, m.unit(v)
 	j.Text = m.text
 	j.Kind, j.Local, j.Head, j.HeadTree, j.Tree, j.Staged = m.change.kind, m.change.branch, m.change.head, m.change.headTree, m.change.tree, m.change.staged
-	return view, guess, nil
+	return nil
 }
 
 // fetch is the state to plan on next.
@@ -228,6 +242,9 @@ func (m *motion) guess(ctx context.Context, v ledger.View) (done bool, err error
 	m.planned = &v
 	done, err = m.push(ctx, p, gate)
 	m.heldWay = false // the mirror was old, which is no lost race
+	if !m.sent {
+		return false, nil // it came to no push, and what kept it from one may be the mirror's age
+	}
 	return done, err
 }
 
@@ -237,6 +254,16 @@ func (m *motion) run(ctx context.Context, v ledger.View, guess bool) error {
 	if guess {
 		if done, err := m.guess(ctx, v); done || err != nil {
 			return err
+		}
+		if !m.sent { // the authority may choose another target or lease than the mirror did
+			var err error
+			if v, err = m.l.Fetch(ctx, m.r.Want); err != nil {
+				return err
+			}
+			if err := m.aim(ctx, v); err != nil {
+				return err
+			}
+			guess = false
 		}
 	}
 	for first := !guess; ; first = false {

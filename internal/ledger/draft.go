@@ -13,6 +13,7 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 	"gitland/internal/session"
 )
 
@@ -148,9 +149,13 @@ func (d *Draft) unclaimed(ctx context.Context, branch object.Ref) error {
 			return err
 		}
 		if v.Tip != nil && slices.Contains(v.Tip.State.Branches, branch) {
-			return fault.New(fault.Conflict, "the branch %s is kept under the lease %s at %s, and cannot be under %s as well",
-				branch.Branch(), name, l.Remote, d.view.Name).
-				WithHint("%s", fault.Command("git", "config", "lease.name", name))
+			f := fault.New(fault.Conflict, "the branch %s is kept under the lease %s at %s, and cannot be under %s as well",
+				branch.Branch(), name, l.Remote, d.view.Name)
+			if team := d.view.Policy; team.Says("lease.name") && team.Lease == d.view.Name {
+				return f.WithHint("have lease.name in %s be %s, commit it, and: %s", policy.File, name,
+					l.Command("git", "land", "override", "--reason", "WHY", "HEAD:"+branch.Branch()))
+			}
+			return f.WithHint("%s", fault.Command("git", "config", "lease.name", name))
 		}
 	}
 	return nil
