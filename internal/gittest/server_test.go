@@ -26,6 +26,12 @@ func TestDaemon(t *testing.T) {
 	exchange(t, Daemon(t, filepath.Dir(remote)), remote)
 }
 
+func TestHTTP(t *testing.T) {
+	t.Parallel()
+	remote := Remote(t)
+	exchange(t, HTTP(t, remote), remote)
+}
+
 func TestSSHD(t *testing.T) {
 	t.Parallel()
 	remote := Remote(t)

@@ -31,7 +31,7 @@ type motion struct {
 	next      *ledger.View // fetched by the way, to plan on
 	change    change
 	landPaths []string // by which that was chosen, where no paths were named
-	sent      bool     // one of them was tried, whatever became of it
+	sent      bool     // a push was tried, whatever became of it
 	tried     []built  // what was pushed, as in journal.Attempts
 	text      string   // the commit message, or the record's note
 	brought   session.Session
