@@ -31,6 +31,7 @@ func scenarios() []scenario {
 		{name: "held landing", prepare: moving, command: check, end: endLanding(check, begunUnits+2)},
 		{name: "landing under a lease", prepare: changeUnderLease, env: mine, command: force, end: endUnderLease(force)},
 		{name: "landing without atomic pushes", fresh: true, prepare: noAtomic, command: force, end: endLanding(force, 2)},
+		{name: "override", prepare: pastLease, command: overriding, end: endOverride},
 		{name: "reconcile", prepare: disagreement, command: fixing, end: endReconcile},
 	}
 }

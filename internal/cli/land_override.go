@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
+	"gitland/internal/land"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 )
@@ -40,6 +42,8 @@ type overrideJSON struct {
 	Event     string         `json:"event"`
 	Reason    string         `json:"reason"`
 	Updates   []event.Update `json:"updates"`
+	// Already means that it was made before, by an earlier run.
+	Already bool `json:"already,omitempty"`
 }
 
 func override(ctx context.Context, c *call) error {
@@ -67,18 +71,36 @@ func override(ctx context.Context, c *call) error {
 			o.Rewrite = append(o.Rewrite, u.Ref)
 		}
 	}
-	e, err := lease.Override(ctx, l, o)
-	if err != nil {
+	made, err := lease.Override(ctx, l, o)
+	if err := errors.Join(err, c.concludeOverrides(ctx, l)); err != nil {
 		return err
 	}
+	e := made.Event
 	for _, u := range e.By.Updates {
 		c.err.printf("%s %s: %s to %s%s\n", paint(yellow, "moved"), u.Ref.Branch(), orNone(u.Old.Short()), orNone(u.New.Short()), c.dropped(ctx, l, u))
 	}
 	if c.opts.Bool("json") {
-		return c.out.json(overrideJSON{e.Name, l.Remote, e.By.Operation.String(), e.Seq, string(e.OID), e.By.Reason, e.By.Updates})
+		return c.out.json(overrideJSON{e.Name, l.Remote, e.By.Operation.String(), e.Seq, string(e.OID), e.By.Reason, e.By.Updates, made.Already})
 	}
-	c.out.printf("%s the lease %s at %s: operation %s\n", paint(yellow, "past"), e.Name, l.Remote, e.By.Operation)
+	how := "past"
+	if made.Already {
+		how = "already past"
+	}
+	c.out.printf("%s the lease %s at %s: operation %s\n", paint(yellow, how), e.Name, l.Remote, e.By.Operation)
 	return nil
+}
+
+// concludeOverrides ends those of this worktree that died before.
+func (c *call) concludeOverrides(ctx context.Context, l *ledger.Ledger) error {
+	source, err := l.Dir.FromEnv(c.env.Get)
+	if err != nil {
+		return err
+	}
+	ended, err := land.ConcludeOverrides(ctx, l, source)
+	for _, e := range ended {
+		c.note("%s", e)
+	}
+	return err
 }
 
 // dropped says what a branch lost, as far as this clone has it.

@@ -173,6 +173,8 @@ func notLanded(list []land.Conclusion) error {
 	for _, done := range list {
 		switch {
 		case done.Landed:
+		case done.Override != nil:
+			return fault.New(fault.Failed, "did not happen: the override of operation %s", done.Operation).WithHint("%s   (makes it anew)", done.Again)
 		case done.MayArrive != "":
 			hint := "git land reconcile   (it names the landing if that happens)"
 			if done.Kept {

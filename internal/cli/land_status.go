@@ -127,6 +127,9 @@ func (c *call) describeUnfinished(u land.Unfinished) string {
 	case u.Doubt != "":
 		state = "may be under way elsewhere, " + u.Doubt + ": " + u.Next
 	}
+	if u.Override {
+		return fmt.Sprintf("override %s of %s, begun %s ago, %s", u.Operation, u.Branch.Branch(), lease.Age(c.env.Now().Sub(u.Since)), state)
+	}
 	return fmt.Sprintf("operation %s on %s, begun %s ago, %s", u.Operation, u.Branch.Branch(), lease.Age(c.env.Now().Sub(u.Since)), state)
 }
 

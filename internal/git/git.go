@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -384,4 +385,14 @@ func copyIndex(dst, src string) error {
 		os.Remove(dst)
 	}
 	return err
+}
+
+// Place tells the worktrees of a clone apart, wherever the clone is: its git directory
+// from the common one.
+func (r *Repo) Place() string {
+	place, err := filepath.Rel(r.CommonDir, r.GitDir)
+	if err != nil {
+		return r.GitDir
+	}
+	return place
 }

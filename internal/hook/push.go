@@ -280,8 +280,9 @@ func (p Push) override(ctx context.Context, l *ledger.Ledger, updates []event.Up
 	case lease.Stands(p.Override):
 		return fault.New(fault.Usage, "GIT_LEASE_OVERRIDE: %q only stands for the reason of a push past the lease, which is on the record", p.Override).WithHint(again)
 	}
-	e, err := lease.Override(ctx, l, lease.Overriding{Want: p.Want, Reason: p.Override, Updates: updates, Announce: true})
+	done, err := lease.Override(ctx, l, lease.Overriding{Want: p.Want, Reason: p.Override, Updates: updates, Announce: true})
 	if err == nil {
+		e := done.Event
 		l.Notice("this push goes past the lease %s, and operation %s says so: %s", e.Name, e.By.Operation, e.By.Reason)
 		return nil
 	}

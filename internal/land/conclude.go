@@ -27,8 +27,11 @@ type Conclusion struct {
 	Unit      string     `json:"unit"`
 	// Landed says which end: the commit is on the branch, with record and
 	// event; or nothing of it is at the authority, nor can it arrive any more.
-	Landed bool       `json:"landed"`
-	Commit object.OID `json:"commit,omitempty"`
+	Landed bool `json:"landed"`
+	// Override are the moves where it is no landing but an override: Landed says
+	// whether they were made. Of the rest it has GivenUp and Again.
+	Override []event.Update `json:"override,omitempty"`
+	Commit   object.OID     `json:"commit,omitempty"`
 	// Gone means that the branch was rewritten since, and has it no more.
 	Gone bool `json:"gone,omitempty"`
 	// Already means that it had come to this end before.
@@ -66,6 +69,8 @@ type Withdrawal struct {
 // String tells it in one sentence.
 func (c Conclusion) String() string {
 	switch {
+	case c.Override != nil:
+		return c.overrideString()
 	case !c.Landed && c.MayArrive != "" && !c.GivenUp:
 		return fmt.Sprintf("operation %s has not landed, and no longer has its lease; a push of it that is still on its way could move %s as long as that is at %s",
 			c.Operation, c.Branch.Branch(), c.MayArrive.Short())
@@ -98,10 +103,14 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source, pa
 		return false, err
 	}
 	for _, u := range list {
-		if u.gitDir != placeOf(l.Repo) || u.checking && (u.Alive || u.Doubt != "") { // a check stops nobody
+		// Neither a check nor an override stops a landing.
+		if u.gitDir != l.Repo.Place() || (u.checking || u.Override) && (u.Alive || u.Doubt != "") {
 			continue
 		}
 		c, err := concludeOne(ctx, l, Ending{Operation: u.Operation, Session: from})
+		if u.Override && fault.ClassOf(err) == fault.Held {
+			continue
+		}
 		for errors.Is(err, session.ErrAlive) && outlive(ctx, l, u.Operation, patience) {
 			c, err = concludeOne(ctx, l, Ending{Operation: u.Operation, Session: from})
 		}
@@ -204,7 +213,7 @@ func dead(dir session.Dir, j journal) error {
 func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, from session.Source, reason string) (Conclusion, error) {
 	if j.checking() && reason == "" { // which the authority has nothing to do with
 		c := Conclusion{Operation: j.Operation, Remote: j.Remote, Lease: j.Lease, Branch: j.Branch, Unit: j.Unit}
-		if j.GitDir == placeOf(l.Repo) {
+		if j.GitDir == l.Repo.Place() {
 			c.Again = j.again(ctx, l)
 		}
 		return c, nil
@@ -217,18 +226,21 @@ func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, from session.S
 		}
 		l = other
 	}
+	if j.Override != nil {
+		return concludeOverride(ctx, l, j, from, reason)
+	}
 	s, err := newSequence(l, &j, from)
 	if err != nil {
 		return Conclusion{}, err
 	}
 	c, a, base, err := s.conclude(ctx, reason)
-	if err == nil && !c.Landed && j.GitDir == placeOf(l.Repo) {
+	if err == nil && !c.Landed && j.GitDir == l.Repo.Place() {
 		c.Again = j.again(ctx, l)
 	}
 	if err == nil && !c.Landed && (c.MayArrive == "" || c.GivenUp) {
 		err = s.settle(ctx, reason)
 	}
-	if err != nil || !c.Landed || c.Gone || j.GitDir != placeOf(l.Repo) {
+	if err != nil || !c.Landed || c.Gone || j.GitDir != l.Repo.Place() {
 		return c, err
 	}
 	if err := followDead(ctx, l, j, &c, *a, base); err != nil { // which must not be in the way for ever

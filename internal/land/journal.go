@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"github.com/oklog/ulid/v2"
@@ -14,6 +13,7 @@ import (
 	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/git"
+	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
 	"gitland/internal/session"
@@ -61,6 +61,14 @@ type journal struct {
 	// Attempts are the pushes that were made, or about to be; all but the last
 	// are known to have been overtaken.
 	Attempts []attempt `json:"attempts,omitempty"`
+
+	// Override are the moves of what is no landing but an override, whose journal
+	// package lease has written; Reason, Rewrite and Follow are of that too. Of the
+	// attempts it has what is in a ledger.Attempt.
+	Override []event.Update `json:"override,omitempty"`
+	Reason   string         `json:"reason,omitempty"`
+	Rewrite  []object.Ref   `json:"rewrite,omitempty"`
+	Follow   bool           `json:"refs_follow,omitempty"`
 }
 
 // An attempt is one push.
@@ -96,7 +104,7 @@ func saveMoves(moves []git.Move) []savedMove {
 
 // checking reports whether the landing came no further than its check: nothing of it
 // can be on its way then.
-func (j journal) checking() bool { return len(j.Attempts) == 0 && j.Token == "" }
+func (j journal) checking() bool { return len(j.Attempts) == 0 && j.Token == "" && j.Override == nil }
 
 // base is where the attempt expects the branch to be; empty for none.
 func (a attempt) base(branch object.Ref) object.OID {
@@ -158,10 +166,10 @@ func loadJournal(dir session.Dir, op ulid.ULID) (journal, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return j, err
 	case err != nil:
-	case j.Format > journalFormat: // after a rollback: it may have the token of a lease that is held
-		return j, fault.New(fault.Failed, "the journal of operation %s, which did not end, has format %d, and this version knows %d", op, j.Format, journalFormat).
+	case j.Format > max(journalFormat, lease.OverrideFormat): // after a rollback: it may have the token of a lease that is held
+		return j, fault.New(fault.Failed, "the journal of operation %s, which did not end, has format %d, and this version knows %d", op, j.Format, lease.OverrideFormat).
 			WithHint("install a newer gitland, one that knows journals of format %d, and run: git land resume", j.Format)
-	case j.Format != journalFormat:
+	case j.Format != journalFormat && (j.Format != lease.OverrideFormat || j.Override == nil):
 		err = fmt.Errorf("journal format %d, and this version knows %d", j.Format, journalFormat)
 	case j.Operation != op || j.Lease == "" || j.Branch == "" || j.Remote == "":
 		err = errors.New("it is not the journal of that operation")
@@ -175,15 +183,6 @@ func loadJournal(dir session.Dir, op ulid.ULID) (journal, error) {
 }
 
 const journalFormat = 1
-
-// placeOf tells the worktrees of a clone apart, wherever the clone is.
-func placeOf(repo *git.Repo) string {
-	place, err := filepath.Rel(repo.CommonDir, repo.GitDir)
-	if err != nil {
-		return repo.GitDir
-	}
-	return place
-}
 
 // ListUnfinished lists the landings of this clone that have a journal: those that
 // are under way, and those whose process died. With an error about a journal that
@@ -204,7 +203,7 @@ func ListUnfinished(dir session.Dir) ([]Unfinished, error) {
 			broken = cmp.Or(broken, err)
 			continue // it must not hide the others
 		}
-		u := Unfinished{checking: j.checking(), Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, gitDir: j.GitDir, hold: j.Hold, landing: j.Landing, unit: j.Unit}
+		u := Unfinished{Override: j.Override != nil, checking: j.checking(), Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, gitDir: j.GitDir, hold: j.Hold, landing: j.Landing, unit: j.Unit}
 		if u.Alive, err = dir.Alive(id); err != nil && !errors.Is(err, session.ErrNoWitness) {
 			return nil, err
 		}

@@ -130,6 +130,7 @@ type Unfinished struct {
 	Since     time.Time
 	Branch    object.Ref
 	Alive     bool
+	Override  bool   // it is no landing
 	Doubt     string // why it is not known to have died, though nobody here is at work on it; "" where it is
 	Next      string // the command that ends it, unless it is alive
 

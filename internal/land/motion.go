@@ -110,7 +110,7 @@ func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
 	} else if !errors.Is(err, session.ErrNoToken) {
 		return nil, err
 	}
-	m.journal = journal{Format: journalFormat, Operation: l.NewID(), Landing: l.NewID(), GitDir: placeOf(l.Repo), Remote: l.Remote, Address: l.Address(), Check: r.Check, Command: r.Command}
+	m.journal = journal{Format: journalFormat, Operation: l.NewID(), Landing: l.NewID(), GitDir: l.Repo.Place(), Remote: l.Remote, Address: l.Address(), Check: r.Check, Command: r.Command}
 	var err error
 	m.witness, err = l.Dir.Witness(m.journal.Operation)
 	switch {

@@ -49,7 +49,7 @@ func believes(l *ledger.Ledger, v ledger.View, from session.Source, s session.Se
 func (o Outlook) next(l *ledger.Ledger, s Selection) string {
 	for _, u := range o.Unfinished {
 		switch {
-		case u.gitDir != placeOf(l.Repo), u.checking && (u.Alive || u.Doubt != ""):
+		case u.gitDir != l.Repo.Place(), (u.checking || u.Override) && (u.Alive || u.Doubt != ""):
 		case u.Alive:
 			return "wait until operation " + u.Operation.String() + " has ended"
 		case u.Doubt != "":

@@ -53,7 +53,7 @@ func Resume(ctx context.Context, l *ledger.Ledger, e Ending) ([]Conclusion, erro
 	}
 	var done []Conclusion
 	for _, u := range list {
-		if u.gitDir != placeOf(l.Repo) {
+		if u.gitDir != l.Repo.Place() {
 			continue
 		}
 		e.Operation = u.Operation
@@ -96,7 +96,7 @@ func onlyUnfinished(l *ledger.Ledger) (ulid.ULID, error) {
 	}
 	var mine []string
 	for _, u := range list {
-		if u.gitDir == placeOf(l.Repo) {
+		if u.gitDir == l.Repo.Place() {
 			mine = append(mine, u.Operation.String())
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"gitland/internal/git"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
+	"gitland/internal/session"
 )
 
 // An Overriding moves refs of the authority past the lease, on the record.
@@ -27,76 +28,139 @@ type Overriding struct {
 	Announce bool
 }
 
+// An Overridden is an override that stands on the chain.
+type Overridden struct {
+	Event event.Event
+	// Already means that it stood there before, and that the refs are where it says.
+	Already bool
+}
+
 // Override appends an override event, and moves the refs in the same transaction.
-// It needs no lease, and stops for none: not for a holder, not for a freeze. It
+// It needs no lease, and stops for none: not for a holder, not for a freeze. Run
+// again it finds that it was made, and makes nothing. It
 // returns a fault of class Usage without a reason, for no refs, and for those that
 // are ours or would not change; of class Conflict for one that would lose what it
 // has, and is not to be rewritten; and of class Unreachable when the authority refuses.
-func Override(ctx context.Context, l *ledger.Ledger, o Overriding) (event.Event, error) {
+// Where it is not known whether it arrived, a journal of it stays: see Dead.
+func Override(ctx context.Context, l *ledger.Ledger, o Overriding) (Overridden, error) {
 	reason, err := Reason(o.Reason, "an override is", "why it cannot go by git land")
 	if err != nil {
-		return event.Event{}, err
+		return Overridden{}, err
 	}
+	if err := o.check(ctx, l); err != nil {
+		return Overridden{}, err
+	}
+	if err := l.Ready(ctx); err != nil {
+		return Overridden{}, err
+	}
+	atomic, err := l.Atomic()
+	if err != nil {
+		return Overridden{}, err
+	}
+	if o.Want, err = o.keeper(ctx, l); err != nil {
+		return Overridden{}, err
+	}
+	p := &past{l: l, o: o, seen: map[object.Ref]object.OID{}, together: atomic && !o.Announce}
+	p.o.Reason, p.journal.Operation, p.journal.Apart = reason, l.NewID(), !p.together
+	e, err := l.Append(ctx, o.Want, func(v ledger.View, d *ledger.Draft) error { return p.compose(ctx, v, d) })
+	if e == nil && p.made != nil && errors.Is(err, errMade) {
+		return Overridden{*p.made, true}, p.ended(nil)
+	}
+	if e == nil {
+		return Overridden{}, p.ended(err)
+	}
+	if p.together || o.Announce {
+		return Overridden{Event: *e}, p.ended(nil)
+	}
+	return Overridden{Event: *e}, p.ended(moveApart(ctx, l, *e, p.journal.Updates))
+}
+
+// A past is an override under way.
+type past struct {
+	l        *ledger.Ledger
+	o        Overriding
+	together bool // event and refs move in one transaction
+	journal  overrideJournal
+	witness  *session.Witness
+	seen     map[object.Ref]object.OID // at the first look: who rewrites has decided on that
+	made     *event.Event              // by which it was made before
+}
+
+// errMade ends an override that was made before.
+var errMade = errors.New("the override was made before")
+
+// compose adds the override to a draft on what was just fetched.
+func (p *past) compose(ctx context.Context, v ledger.View, d *ledger.Draft) error {
+	updates := p.o.Updates
+	for _, u := range updates {
+		if role, name := p.l.RoleOf(u.Ref); role == ledger.Chain && name == v.Name {
+			return fault.New(fault.Usage, "%s cannot have on its own log that it is deleted", u.Ref).
+				WithHint("name another lease's branch with --onto")
+		}
+	}
+	if !p.o.Announce {
+		refs, err := p.l.Refs(ctx)
+		if err != nil {
+			return err
+		}
+		if p.made, err = p.o.madeBefore(ctx, p.l, v, refs); err != nil || p.made != nil {
+			return cmp.Or(err, errMade)
+		}
+		if updates, err = p.o.present(ctx, p.l, refs, p.seen); err != nil {
+			return err
+		}
+	}
+	if v.Tip == nil {
+		if err := adopt(ctx, d, v); err != nil {
+			return err
+		}
+	}
+	_, err := d.Add(event.Event{Kind: event.Override, By: event.By{Operation: p.journal.Operation, Reason: p.o.Reason, Updates: updates}})
+	if err != nil || p.o.Announce {
+		return err
+	}
+	if p.together {
+		d.With(movesOf(updates)...)
+	}
+	return p.write(v, d.Attempt(), updates)
+}
+
+// madeBefore is the newest override on the chain that names these very moves, where
+// the refs are where it says.
+func (o Overriding) madeBefore(ctx context.Context, l *ledger.Ledger, v ledger.View, refs map[object.Ref]object.OID) (made *event.Event, err error) {
+	if slices.ContainsFunc(o.Updates, func(u event.Update) bool { return refs[u.Ref] != u.New }) || v.Tip == nil {
+		return nil, nil
+	}
+	err = Walk(ctx, l, v, func(e event.Event) bool {
+		if e.Kind == event.Override && sameMoves(e.By.Updates, o.Updates) {
+			made = &e
+		}
+		return made == nil
+	})
+	return made, err
+}
+
+// sameMoves reports whether the same refs move to the same objects.
+func sameMoves(a, b []event.Update) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(u event.Update) bool {
+		return !slices.ContainsFunc(b, func(o event.Update) bool { return o.Ref == u.Ref && o.New == u.New })
+	})
+}
+
+// check refuses what no override may move.
+func (o Overriding) check(ctx context.Context, l *ledger.Ledger) error {
 	if len(o.Updates) == 0 {
-		return event.Event{}, fault.New(fault.Usage, "no ref is to move").WithHint("git land override --reason TEXT main")
+		return fault.New(fault.Usage, "no ref is to move").WithHint("git land override --reason TEXT main")
 	}
 	for i, u := range o.Updates {
 		if slices.ContainsFunc(o.Updates[:i], func(other event.Update) bool { return other.Ref == u.Ref }) {
-			return event.Event{}, fault.New(fault.Usage, "%s is named twice", u.Ref.Branch()).WithHint("name each ref once")
+			return fault.New(fault.Usage, "%s is named twice", u.Ref.Branch()).WithHint("name each ref once")
 		}
 		if role, _ := l.RoleOf(u.Ref); role == ledger.Probe || role == ledger.Stray && u.New != "" || role == ledger.Chain && u.New != "" {
-			return event.Event{}, fault.New(fault.Usage, "%s is not for pushing by hand", u.Ref).WithHint("git lease -h")
+			return fault.New(fault.Usage, "%s is not for pushing by hand", u.Ref).WithHint("git lease -h")
 		}
 	}
-	if err := o.unoccupied(ctx, l); err != nil {
-		return event.Event{}, err
-	}
-	if err := l.Ready(ctx); err != nil {
-		return event.Event{}, err
-	}
-	together, err := l.Atomic()
-	if err != nil {
-		return event.Event{}, err
-	}
-	together = together && !o.Announce
-	if o.Want, err = o.keeper(ctx, l); err != nil {
-		return event.Event{}, err
-	}
-	var moves []git.Move
-	seen := map[object.Ref]object.OID{} // at the first look: who rewrites has decided on that
-	e, err := l.Append(ctx, o.Want, func(v ledger.View, d *ledger.Draft) error {
-		updates := o.Updates
-		for _, u := range updates {
-			if role, name := l.RoleOf(u.Ref); role == ledger.Chain && name == v.Name {
-				return fault.New(fault.Usage, "%s cannot have on its own log that it is deleted", u.Ref).
-					WithHint("name another lease's branch with --onto")
-			}
-		}
-		if !o.Announce {
-			var err error
-			if updates, err = o.present(ctx, l, seen); err != nil {
-				return err
-			}
-		}
-		if v.Tip == nil {
-			if err := adopt(ctx, d, v); err != nil {
-				return err
-			}
-		}
-		_, err := d.Add(event.Event{Kind: event.Override, By: event.By{Operation: l.NewID(), Reason: reason, Updates: updates}})
-		moves = movesOf(updates)
-		if together {
-			d.With(moves...)
-		}
-		return err
-	})
-	if e == nil {
-		return event.Event{}, err
-	}
-	if together || o.Announce {
-		return *e, nil
-	}
-	return *e, moveApart(ctx, l, *e, moves)
+	return o.unoccupied(ctx, l)
 }
 
 // keeper is what to want for the lease on whose log the override belongs: the one
@@ -155,11 +219,7 @@ func (o Overriding) unoccupied(ctx context.Context, l *ledger.Ledger) error {
 
 // present gives updates with the old objects that the authority has now, if they
 // lose nothing that they may not.
-func (o Overriding) present(ctx context.Context, l *ledger.Ledger, seen map[object.Ref]object.OID) ([]event.Update, error) {
-	refs, err := l.Refs(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (o Overriding) present(ctx context.Context, l *ledger.Ledger, refs, seen map[object.Ref]object.OID) ([]event.Update, error) {
 	var now []event.Update
 	for _, u := range o.Updates {
 		u.Old = refs[u.Ref]
@@ -207,87 +267,17 @@ func movesOf(updates []event.Update) []git.Move {
 }
 
 // moveApart moves the refs one by one, after the event: the authority cannot move
-// several at once. An event without its moves is a move that was announced.
-func moveApart(ctx context.Context, l *ledger.Ledger, e event.Event, moves []git.Move) error {
+// several at once. The error is a ledger.UnsettledError where one of them may have been.
+func moveApart(ctx context.Context, l *ledger.Ledger, e event.Event, updates []event.Update) error {
 	var all error
-	for _, m := range moves {
+	for _, m := range movesOf(updates) {
 		out, err := l.Publish(ctx, ledger.Publication{Moves: []git.Move{m}, Hooks: true, Message: "land: override",
 			Environ: ledger.HookEnviron(e.By.Operation, e.OID)})
 		if err == nil && !out.Done {
-			err = fault.New(fault.Unreachable, "%s did not say that it moved %s: %w", l.Remote, m.Ref.Branch(), out.Said).
-				WithHint("%s", fault.Command("git", "ls-remote", l.Remote, string(m.Ref)))
+			err = ledger.Unsettled(fault.New(fault.Unreachable, "%s did not say that it moved %s: %w", l.Remote, m.Ref.Branch(), out.Said).
+				WithHint("%s", l.Command("git", "land", "resume", e.By.Operation.String())))
 		}
 		all = errors.Join(all, err)
 	}
 	return all
-}
-
-// A Refspec is an update as people write it, as in git-push(1): "[+]SOURCE:REF",
-// a branch's name alone, or ":REF" for a deletion.
-type Refspec string
-
-// Rewrites reports whether the ref may lose what it has: with "+", and where it is
-// to be deleted.
-func (r Refspec) Rewrites() bool { return strings.HasPrefix(string(r), "+") }
-
-// Update resolves a refspec in this clone. The error is of class Usage.
-func (r Refspec) Update(ctx context.Context, repo *git.Repo) (event.Update, error) {
-	source, target, explicit := strings.Cut(strings.TrimPrefix(string(r), "+"), ":")
-	bad := func(format string, args ...any) (event.Update, error) {
-		return event.Update{}, fault.New(fault.Usage, "refspec %q: "+format, append([]any{string(r)}, args...)...).
-			WithHint("git land override --reason TEXT HEAD:main")
-	}
-	if strings.ContainsAny(string(r), "*\n\x00") {
-		return bad("one ref at a time")
-	}
-	// A name without a slash to begin with is a branch, else a tag, as it is here.
-	here := func(name string) (string, error) {
-		for _, full := range []string{name, "refs/heads/" + name, "refs/tags/" + name} {
-			if !strings.HasPrefix(full, "refs/") {
-				continue
-			}
-			if _, err := repo.Lookup(ctx, full); !errors.Is(err, git.ErrNotFound) {
-				return full, err
-			}
-		}
-		return "", nil
-	}
-	var u event.Update
-	full, err := here(source)
-	switch {
-	case err != nil:
-		return u, err
-	case !explicit && full == "":
-		return bad("there is no branch or tag %s here", source)
-	case !explicit:
-		source, target = full, full
-	case full != "":
-		source = full
-	}
-	switch {
-	case target == "HEAD" || target == "@":
-		return bad("HEAD is where somebody stands, and no ref to push to")
-	case strings.HasPrefix(target, "heads/") || strings.HasPrefix(target, "tags/"):
-		target = "refs/" + target
-	case !strings.HasPrefix(target, "refs/") && strings.HasPrefix(full, "refs/tags/"):
-		target = "refs/tags/" + target
-	case !strings.HasPrefix(target, "refs/"):
-		target = "refs/heads/" + target
-	}
-	if u.Ref, err = object.ParseRef(target); err != nil {
-		return bad("%w", err)
-	}
-	if explicit && source == "" {
-		return u, nil
-	}
-	kind := "" // a tag goes as it is
-	if strings.HasPrefix(string(u.Ref), "refs/heads/") {
-		kind = "^{commit}"
-	}
-	o, err := repo.Lookup(ctx, source+kind)
-	if errors.Is(err, git.ErrNotFound) {
-		return bad("there is no %s here", source)
-	}
-	u.New = o.OID
-	return u, err
 }

@@ -376,7 +376,8 @@ const settleTime = 20 * time.Second
 // interrupted settles a push whose sender was told to stop. The dead process is
 // not a dead push: until the chain has moved past the tip that it named it may
 // still arrive. From a free lease a void moves it; a holder's own event is
-// pushed again, since it only ends what the user wanted to end.
+// pushed again, since it only ends what the user wanted to end. An override under
+// somebody's hold is neither: what becomes of it is not known then.
 func (l *Ledger) interrupted(ctx context.Context, d *Draft, w Want) (*event.Event, View, error) {
 	cause := context.Cause(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
@@ -403,6 +404,9 @@ func (l *Ledger) interrupted(ctx context.Context, d *Draft, w Want) (*event.Even
 			if err := next.Write(ctx); err != nil {
 				break
 			}
+		}
+		if next == d && d.further != nil {
+			break // the event alone would say that they moved
 		}
 		l.Publish(ctx, Publication{Moves: []git.Move{next.Move()}, Message: "lease: " + string(next.Tip().Kind)})
 	}

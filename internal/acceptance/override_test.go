@@ -1,0 +1,123 @@
+package acceptance
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gitland/internal/gittest"
+)
+
+// pastLease has a commit that is not landed, on what main is.
+func pastLease(st *stage) {
+	st.s.git("fetch", "-q", "origin")
+	st.s.git("tag", "by-hand", st.s.git("commit-tree", "-p", "origin/main", "-m", "by hand", "origin/main^{tree}"))
+}
+
+var overriding = []string{"git-land", "override", "--reason", "the site is down", "by-hand:refs/heads/main"}
+
+// overridden are the overrides of the lease main that name where main is.
+func (st *stage) overridden() int {
+	st.t.Helper()
+	at := gittest.Git(st.t, st.remote(), "rev-parse", "main")
+	said := gittest.Git(st.t, st.remote(), "log", "--format=%(trailers:key=Override-Updates,valueonly,separator=)", "refs/lease/main")
+	return strings.Count(said, " "+at)
+}
+
+// endOverride: whatever stands at the remote is told, and the same command again
+// makes it so, once.
+func endOverride(st *stage, _ gittest.Result, _ gittest.Point) {
+	st.killTwice(st.s, "git-land", "resume")
+	r := st.s.try("git-land", "resume")
+	moved := st.s.git("rev-parse", "by-hand") == gittest.Git(st.t, st.remote(), "rev-parse", "main")
+	if r.Code != 0 && (r.Code != 1 || !strings.Contains(r.Stderr, "did not happen") || moved) {
+		st.t.Errorf("resume: main moved %v, exit %d\n%s%s", moved, r.Code, r.Stdout, r.Stderr)
+	}
+	r = st.s.exits(0, overriding[0], overriding[1:]...)
+	if strings.Contains(r.Stdout, "already") != moved {
+		st.t.Errorf("again: main had moved %v\n%s%s", moved, r.Stdout, r.Stderr)
+	}
+	if n := st.overridden(); n != 1 || st.events()["override"] != 1 {
+		st.t.Errorf("%d overrides, and %d of %v events", n, st.events()["override"], st.events())
+	}
+	st.over(0)
+}
+
+// An override that was killed beside its push is told, ended, and safe to run again.
+func TestOverrideThatDied(t *testing.T) {
+	t.Parallel()
+	killer := gittest.KillGit(t)
+	template := staged(t, "begun", begun)
+	pastLease(template)
+	dry := template.copy(t, killer, nil)
+	if _, killed := dry.kill(dry.s, gittest.Point{N: maxCalls, Signal: syscall.SIGKILL}, overriding...); killed {
+		t.Fatal("killed at no call")
+	}
+	push := 1 + slices.IndexFunc(killer.Calls(), func(args []string) bool { return slices.Contains(args, "push") })
+	for _, test := range []struct {
+		name   string
+		after  bool // the push
+		held   bool // the lease, by somebody else
+		resume int  // its code; -1 where there is none
+		says   string
+		again  string // what the same command says then
+	}{
+		{"arrived", true, false, 0, "after it had moved main past the lease", "already"},
+		{"arrived under a hold", true, true, -1, "", "already"},
+		{"did not arrive", false, false, 1, "did not happen", "past the lease"},
+		{"may arrive under a hold", false, true, 3, "may still arrive", "past the lease"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			st := template.copy(t, gittest.KillGit(t), nil)
+			if test.held {
+				st.other.with("GIT_LEASE_SESSION=theirs").exits(0, "git-lease", "acquire")
+			}
+			at := gittest.Point{N: push, After: test.after, Signal: syscall.SIGKILL}
+			if r, killed := st.kill(st.s, at, overriding...); !killed {
+				t.Fatalf("not killed: exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+			}
+			if r := st.s.exits(0, "git-land", "status"); !strings.Contains(r.Stdout, "git land resume ") {
+				t.Errorf("status says %s", r.Stdout)
+			}
+			if test.resume >= 0 {
+				if r := st.s.exits(test.resume, "git-land", "resume"); !strings.Contains(r.Stdout+r.Stderr, test.says) {
+					t.Errorf("resume says %s%s", r.Stdout, r.Stderr)
+				}
+			}
+			if r := st.s.exits(0, overriding[0], overriding[1:]...); !strings.Contains(r.Stdout, test.again) {
+				t.Errorf("again says %s%s", r.Stdout, r.Stderr)
+			}
+			if n := st.overridden(); n != 1 || st.events()["override"] != 1 {
+				t.Errorf("%d overrides, and events %v", n, st.events())
+			}
+			if test.held {
+				st.other.with("GIT_LEASE_SESSION=theirs").exits(0, "git-lease", "release")
+			}
+			st.s.exits(0, "git-land", "reconcile")
+			st.clean()
+		})
+	}
+}
+
+// Told to end under somebody's hold it writes no event whose refs did not move: what
+// became of its push is found out later.
+func TestOverrideToldToEndUnderAHold(t *testing.T) {
+	t.Parallel()
+	st := staged(t, "begun", begun)
+	pastLease(st)
+	st.other.with("GIT_LEASE_SESSION=theirs").exits(0, "git-lease", "acquire")
+	// Its hook ends the push, and the override with it.
+	gittest.Script(t, filepath.Join(st.s.dir, ".git/hooks/pre-push"), "#!/bin/sh\nkill -s TERM -- \"-$(cat \"$STAGE/group\")\"; sleep 9\n")
+	r := gittest.RunGroup(t, st.s.cmd(overriding[0], overriding[1:]...), st.path("group"))
+	if r.Code != 143 || !strings.Contains(r.Stderr, "git land resume ") {
+		t.Errorf("exit %d, and it says %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if n := st.events()["override"]; n != 0 {
+		t.Errorf("%d overrides of what did not move", n)
+	}
+	st.other.with("GIT_LEASE_SESSION=theirs").exits(0, "git-lease", "release")
+	st.s.exits(1, "git-land", "resume")
+}

@@ -1,0 +1,57 @@
+package land
+
+import (
+	"context"
+	"fmt"
+
+	"gitland/internal/fault"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/session"
+)
+
+// concludeOverride ends an override that died.
+func concludeOverride(ctx context.Context, l *ledger.Ledger, j journal, from session.Source, reason string) (Conclusion, error) {
+	c := Conclusion{Operation: j.Operation, Remote: l.Remote, Lease: j.Lease, Branch: j.Branch, Override: j.Override}
+	o := lease.DeadOverride{Want: ledger.Want{Name: j.Lease, Branch: j.Branch}, Operation: j.Operation, Updates: j.Override,
+		Reason: j.Reason, Rewrite: j.Rewrite, Apart: j.Follow, Tries: j.attempts()}
+	var err error
+	if c.Landed, err = o.Settle(ctx, l, from, reason); err == nil && !c.Landed {
+		c.GivenUp, c.Again = reason != "", o.Again(l)
+	}
+	return c, err
+}
+
+func (c Conclusion) overrideString() string {
+	moves := c.Override[0].Ref.Branch()
+	if more := len(c.Override) - 1; more > 0 {
+		moves += fmt.Sprintf(" and %d more", more)
+	}
+	if c.Landed {
+		return fmt.Sprintf("operation %s had died after it had moved %s past the lease %s", c.Operation, moves, c.Lease)
+	}
+	return fmt.Sprintf("operation %s had died before it moved %s past the lease %s; it can no longer arrive", c.Operation, moves, c.Lease)
+}
+
+// ConcludeOverrides ends the overrides of this worktree that died, and returns them.
+// What another one is in the way of is left for the next time.
+func ConcludeOverrides(ctx context.Context, l *ledger.Ledger, from session.Source) ([]Conclusion, error) {
+	list, err := ListUnfinished(l.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var done []Conclusion
+	for _, u := range list {
+		if !u.Override || u.Alive || u.Doubt != "" || u.gitDir != l.Repo.Place() {
+			continue
+		}
+		c, err := concludeOne(ctx, l, Ending{Operation: u.Operation, Session: from})
+		switch {
+		case err != nil && fault.ClassOf(err) != fault.Held:
+			return done, err
+		case err == nil && c != nil:
+			done = append(done, *c)
+		}
+	}
+	return done, nil
+}
