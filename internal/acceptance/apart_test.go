@@ -215,6 +215,14 @@ func TestHookRefusesWithoutAtomic(t *testing.T) {
 		t.Errorf("events %q, want %q", got, want)
 	}
 	nothingOpen(t, s, remote)
+	// The void says in a field of its own that nothing of the landing is on its way.
+	if said := strings.Fields(gittest.Git(t, remote, "log", "--format=%(trailers:key=Landing-Id,key=Void-Landing,valueonly)", "refs/lease/main")); len(said) != 2 || said[0] != said[1] {
+		t.Errorf("taken back, and announced: %q", said)
+	}
+	op := gittest.Git(t, remote, "log", "-1", "--format=%(trailers:key=By-Operation,valueonly,separator=)", "refs/lease/main")
+	if r := clone(t, remote).exits(1, "git-land", "resume", op); !strings.Contains(r.Stderr, "did not land") {
+		t.Errorf("resumed elsewhere: %s%s", r.Stdout, r.Stderr)
+	}
 }
 
 // Somebody moves the branch without the lease, between announcement and push.

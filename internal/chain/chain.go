@@ -168,6 +168,9 @@ func passing(state event.State, act event.Event) (*event.Hold, error) {
 	if act.By.Land != nil && !slices.Contains(state.Branches, act.By.Land.Branch) {
 		return nil, fmt.Errorf("%s is not under this lease", act.By.Land.Branch)
 	}
+	if back := act.By.TakenBack; !back.IsZero() && (state.Hold == nil || state.Hold.Intent != back) {
+		return nil, fmt.Errorf("landing %s, which it takes back, is not announced", back)
+	}
 	if state.Phase == event.Free {
 		return nil, nil
 	}

@@ -171,6 +171,12 @@ func (w *writer) repair(n int) event.Event {
 	return w.act(event.Repair, b)
 }
 
+func (w *writer) takesBack(landing int) event.Event {
+	b := w.by(1)
+	b.TakenBack = id(landing)
+	return w.act(event.Void, b)
+}
+
 func (w *writer) freeze() event.Event {
 	b := w.by(2)
 	b.Reason = "it moves"

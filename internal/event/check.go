@@ -145,13 +145,15 @@ const (
 	adoption
 	landing
 	record
+	takenBack
 	finding
 	updates
+	announced
 )
 
 func (f fields) String() string {
 	var names []string
-	for i, name := range []string{"operation", "target", "reason", "secret", "adoption", "landing", "record", "finding", "updates"} {
+	for i, name := range []string{"operation", "target", "reason", "secret", "adoption", "landing", "record", "landing taken back", "finding", "updates", "announcement"} {
 		if f&(1<<i) != 0 {
 			names = append(names, name)
 		}
@@ -171,7 +173,7 @@ func rules(k Kind) (must, may fields, err error) {
 	case Land:
 		return operation | landing, secret, nil
 	case Void:
-		return operation, reason, nil
+		return operation, reason | takenBack, nil
 	case Break, Recover:
 		return operation | target | reason, 0, nil
 	case Intent:
@@ -183,7 +185,7 @@ func rules(k Kind) (must, may fields, err error) {
 	case Thaw:
 		return operation, reason, nil
 	case Override:
-		return operation | reason | updates, 0, nil
+		return operation | reason | updates, announced, nil
 	}
 	return 0, 0, fmt.Errorf("kind %q is not known", clip(string(k)))
 }
@@ -203,7 +205,9 @@ func (b *By) fields() fields {
 	set(landing, b.Land != nil)
 	set(record, b.Record != "")
 	set(finding, b.Finding != nil)
+	set(takenBack, !b.TakenBack.IsZero())
 	set(updates, b.Updates != nil)
+	set(announced, b.Announced)
 	return f
 }
 

@@ -285,9 +285,11 @@ func (w *wire) trailers() []trailer {
 		{"Landing-Unverified", &w.land.Unverified},
 		{"Landing-Reason", &w.land.Reason},
 		{"Intent-Record", &w.By.Record},
+		{"Void-Landing", &w.By.TakenBack},
 		{"Repair-Finding", &w.find.Code},
 		{"Repair-Object", &w.find.Object},
 		{"Override-Updates", &w.By.Updates},
+		{"Override-Announced", &w.By.Announced},
 	}
 }
 
@@ -319,6 +321,10 @@ func appendText(b []byte, value any) []byte {
 			b = append(append(b, u.Ref...), ' ')
 			b = append(append(b, cmp.Or(string(u.Old), none)...), ' ')
 			b = append(b, cmp.Or(string(u.New), none)...)
+		}
+	case *bool:
+		if *v {
+			return append(b, yes...)
 		}
 	case *ulid.ULID:
 		if !v.IsZero() {
@@ -357,6 +363,10 @@ func read(value any, s string) (err error) {
 		}
 	case *[]Update:
 		*v, err = readUpdates(s)
+	case *bool:
+		if *v = s == yes; !*v {
+			err = fmt.Errorf("%q is not %q", clip(s), yes)
+		}
 	case *ulid.ULID:
 		*v, err = ulid.ParseStrict(s)
 	case *uint64:
@@ -369,8 +379,11 @@ func read(value any, s string) (err error) {
 	return err
 }
 
-// none stands for no object in a list of updates.
-const none = "-"
+// none stands for no object in a list of updates, and yes for what is so.
+const (
+	none = "-"
+	yes  = "yes"
+)
 
 // readUpdates reads triples of ref, old and new object.
 func readUpdates(s string) (updates []Update, err error) {
@@ -407,6 +420,9 @@ func (e Event) Subject() string {
 		what += " " + e.By.Updates[0].Ref.Branch()
 		if more := len(e.By.Updates) - 1; more > 0 {
 			what += fmt.Sprintf(" and %d more", more)
+		}
+		if e.By.Announced {
+			what += " announced"
 		}
 	case e.By.Land != nil:
 		land := e.By.Land

@@ -136,8 +136,10 @@ type By struct {
 	Adopt     *Adoption // adopt; nil where a chain begins that has no branch
 	Land      *Landing  // land, intent; repair, where it stands for a landing
 	Record    string    // intent: the line of the landing's record, as in package note
+	TakenBack ulid.ULID // void: the announced landing of which its own process has nothing on its way; may be zero
 	Finding   *Finding  // repair
 	Updates   []Update  // override
+	Announced bool      // override: the refs were still to move, each in another push
 }
 
 // An Adoption puts a branch under the lease.

@@ -135,6 +135,12 @@ func samples(f object.Format) []sample {
 		{"thaw", later(6, event.Thaw, free, with(func(b *event.By) { b.Reason = "it has moved" }))},
 		{"override", later(6, event.Override, free, with(func(b *event.By) { b.Reason, b.Updates = why, updates[:1] }))},
 		{"override-held", later(6, event.Override, held, event.By{Operation: id(41), Reason: why, Updates: updates})},
+		{"override-announced", later(6, event.Override, free, with(func(b *event.By) {
+			b.Reason, b.Updates, b.Announced = why, updates[:1], true
+		}))},
+		{"void-takes-back", later(6, event.Void, held, with(func(b *event.By) {
+			b.Reason, b.TakenBack = "the branch has moved", announced.Intent
+		}))},
 		{"break-takes", later(7, event.Break, event.State{Phase: event.Held, Branches: branches, Hold: &taken},
 			event.By{Operation: id(41), Target: id(40), Reason: "on holiday"})},
 	}

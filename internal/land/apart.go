@@ -189,20 +189,15 @@ func (s *sequence) moveChain(ctx context.Context, v ledger.View, a *attempt) (e 
 	return e, out.Said, err
 }
 
-// takenBack begins the reason of an event by which the landing itself says that it
-// has nothing on its way.
-func (s *sequence) takenBack() string {
-	return "landing " + s.journal.Landing.String() + " taken back: "
-}
-
-// retract takes the announcement back, and keeps the lease.
+// retract takes the announcement back, and keeps the lease. The landing itself says
+// so, which has nothing on its way.
 func (s *sequence) retract(ctx context.Context, why string) error {
 	_, err := s.l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
 		if !s.announced(v) {
 			return errSettled
 		}
 		_, err := d.Add(event.Event{Kind: event.Void, By: event.By{Operation: v.Hold().Operation,
-			Reason: event.CleanText(s.takenBack()+why, event.MaxText)}})
+			TakenBack: s.journal.Landing, Reason: event.CleanText(why, event.MaxText)}})
 		return err
 	})
 	if errors.Is(err, errSettled) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -317,7 +316,7 @@ func (s *sequence) mayArrive(ctx context.Context) (object.OID, error) {
 	}
 	since := slices.IndexFunc(fate.Others, func(e event.Event) bool { return e.OID == fate.Arrived.OID })
 	for _, e := range fate.Others[since:] {
-		if e.Kind == event.Void && strings.HasPrefix(e.By.Reason, s.takenBack()) {
+		if e.By.TakenBack == s.journal.Landing {
 			return "", nil
 		}
 	}
