@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,4 +121,65 @@ func TestOverrideToldToEndUnderAHold(t *testing.T) {
 	}
 	st.other.with("GIT_LEASE_SESSION=theirs").exits(0, "git-lease", "release")
 	st.s.exits(1, "git-land", "resume")
+}
+
+// What was announced before a push that then failed is not told as if it had come, and
+// excuses nothing that happens later.
+func TestAnnouncedOverrideThatFailed(t *testing.T) {
+	t.Parallel()
+	remote, s, _ := zeroLanded(t, false)
+	s.exits(0, "git-lease", "hook", "install")
+	s.write(map[string]string{"one": "1\n"})
+	s.landUnit("one")
+	refuse := filepath.Join(remote, "hooks/update")
+	gittest.Script(t, refuse, "#!/bin/sh\n[ \"$1\" != refs/heads/main ]\n")
+	over := s.with("GIT_LEASE_OVERRIDE=one was wrong")
+	over.exits(0, "git", "push", "--dry-run", "--force", "origin", "HEAD~:main") // git tells a hook nothing of it
+	if r := over.exits(1, "git", "push", "--force", "origin", "HEAD~:main"); !strings.Contains(r.Stderr, "announced") {
+		t.Errorf("told %q", r.Stderr)
+	}
+	if err := os.Remove(refuse); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.exits(0, "git-land", "log"); !strings.Contains(r.Stdout, "ANNOUNCED ") || !strings.Contains(r.Stdout, "not seen on the branch") || strings.Contains(r.Stdout, "REMOVED") {
+		t.Errorf("the log says %s", r.Stdout)
+	}
+	if r := s.exits(0, "git-lease", "log"); !strings.Contains(r.Stdout, "announced main ") {
+		t.Errorf("the lease's log says %s", r.Stdout)
+	}
+	if r := s.exits(0, "git-land", "reconcile", "--all"); !strings.Contains(r.Stdout, "2 announced-overrides") || !strings.Contains(r.Stdout, "not seen on the branch") {
+		t.Errorf("reconcile says %s", r.Stdout)
+	}
+	// The same again, which comes: it is what both announced.
+	c := s.git("rev-parse", "HEAD~")
+	over.exits(0, "git", "push", "-q", "--force", "origin", c+":main")
+	if r := s.exits(0, "git-land", "log"); !strings.Contains(r.Stdout, "REMOVED by an override") {
+		t.Errorf("the log says %s", r.Stdout)
+	}
+	s.exits(0, "git-land", "reconcile")
+}
+
+// Where somebody has landed since on what it was to take off, it did not come.
+func TestAnnouncedOverrideThatNeverCame(t *testing.T) {
+	t.Parallel()
+	remote, s, _ := zeroLanded(t, false)
+	s.exits(0, "git-lease", "hook", "install")
+	s.write(map[string]string{"one": "1\n"})
+	s.landUnit("one")
+	was := s.git("rev-parse", "HEAD~")
+	refuse := filepath.Join(remote, "hooks/update")
+	gittest.Script(t, refuse, "#!/bin/sh\n[ \"$1\" != refs/heads/main ]\n")
+	s.with("GIT_LEASE_OVERRIDE=one was wrong").exits(1, "git", "push", "-q", "--force", "origin", was+":main")
+	if err := os.Remove(refuse); err != nil {
+		t.Fatal(err)
+	}
+	s.write(map[string]string{"two": "2\n"})
+	s.landUnit("two")
+	s.git("push", "-q", "--no-verify", "--force", "origin", was+":main")
+	if codes := s.reconciles(7).codes(); codes != "record-commit-gone record-commit-gone" {
+		t.Errorf("findings %q", codes)
+	}
+	if r := s.exits(0, "git-land", "status"); !strings.Contains(r.Stdout, "rewound") {
+		t.Errorf("status says %s", r.Stdout)
+	}
 }

@@ -53,6 +53,12 @@ type entryJSON struct {
 	Removed  bool   `json:"removed,omitempty"` // by an override
 }
 
+// An overriddenJSON is an override, and whether the branch does not show what it announced.
+type overriddenJSON struct {
+	eventJSON
+	Unseen bool `json:"unseen,omitempty"`
+}
+
 func landLog(ctx context.Context, c *call) error {
 	if err := c.nothingMore(); err != nil {
 		return err
@@ -65,13 +71,13 @@ func landLog(ctx context.Context, c *call) error {
 	want := c.want("")
 	most, _ := value[int](c, "n")
 	entries, err := land.Log(ctx, l, want, most)
-	listed, overrides := []entryJSON{}, []eventJSON{}
+	listed, overrides := []entryJSON{}, []overriddenJSON{}
 	for _, e := range entries {
 		switch {
 		case !c.opts.Bool("json"):
 			c.printEntry(e)
 		case e.Event.Kind == event.Override:
-			overrides = append(overrides, c.eventJSON(e.Event))
+			overrides = append(overrides, overriddenJSON{c.eventJSON(e.Event), e.Unseen})
 		default:
 			listed = append(listed, newEntryJSON(e))
 		}
@@ -110,7 +116,14 @@ func newEntryJSON(e land.Entry) entryJSON {
 func (c *call) printEntry(e land.Entry) {
 	at := e.Event.Time.Format(timeLayout)
 	if e.Event.Kind == event.Override {
-		c.out.printf("%s  %s  %s  %s because: %s\n", paint(red, "OVERRIDE    "), at, e.Event.Actor, updates(e.Event), e.Event.By.Reason)
+		what, seen := "OVERRIDE    ", ""
+		if e.Event.By.Announced {
+			what = "ANNOUNCED   "
+		}
+		if e.Unseen {
+			seen = ", which is not seen on the branch,"
+		}
+		c.out.printf("%s  %s  %s  %s%s because: %s\n", paint(red, what), at, e.Event.Actor, updates(e.Event), seen, e.Event.By.Reason)
 		return
 	}
 	landing, who := e.Event.By.Land, e.Event.Actor

@@ -48,6 +48,8 @@ type eventJSON struct {
 	Land     *landingJSON  `json:"land,omitempty"`
 	// Updates are the refs that an override moved.
 	Updates []event.Update `json:"updates,omitempty"`
+	// Announced means that they had still to move, in a push of their own.
+	Announced bool `json:"announced,omitempty"`
 }
 
 type adoptionJSON struct {
@@ -144,6 +146,9 @@ func deed(e event.Event) string {
 			text += "and took it, "
 		}
 	}
+	if e.By.Announced {
+		text += "announced "
+	}
 	if len(e.By.Updates) > 0 {
 		text += updates(e) + ", "
 	}
@@ -170,7 +175,7 @@ func deed(e event.Event) string {
 
 func (c *call) eventJSON(e event.Event) eventJSON {
 	j := eventJSON{OID: e.OID, ID: e.ID.String(), Sequence: e.Seq, Event: e.Kind, Actor: e.Actor, Host: e.By.Host,
-		Time: e.Time, State: e.State.Phase, Reason: e.By.Reason, Updates: e.By.Updates}
+		Time: e.Time, State: e.State.Phase, Reason: e.By.Reason, Updates: e.By.Updates, Announced: e.By.Announced}
 	if a := e.By.Adopt; a != nil {
 		j.Adopt = &adoptionJSON{a.Branch, a.Tip, a.Over}
 	}

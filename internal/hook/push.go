@@ -283,7 +283,10 @@ func (p Push) override(ctx context.Context, l *ledger.Ledger, updates []event.Up
 	done, err := lease.Override(ctx, l, lease.Overriding{Want: p.Want, Reason: p.Override, Updates: updates, Announce: true})
 	if err == nil {
 		e := done.Event
-		l.Notice("this push goes past the lease %s, and operation %s says so: %s", e.Name, e.By.Operation, e.By.Reason)
+		l.Notice("operation %s has announced that this push goes past the lease %s: %s", e.By.Operation, e.Name, e.By.Reason)
+		// Git tells a hook neither of --dry-run nor how the push ends.
+		l.Notice("if nothing is pushed (--dry-run, or %s refuses), nothing has to be done: %s will say that the branch does not show it",
+			l.Remote, l.Command("git", "land", "log"))
 		return nil
 	}
 	words := []string{"git", "land", "override", "--reason", p.Override}

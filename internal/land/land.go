@@ -156,4 +156,7 @@ type Entry struct {
 	// Removed means that an override took the landing off its branch, which does not
 	// have it now.
 	Removed bool
+	// Unseen means that it is an override which was announced before its push, and
+	// that the branch does not show it.
+	Unseen bool
 }

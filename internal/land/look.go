@@ -122,11 +122,24 @@ func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, 
 		return nil, err
 	}
 	rewound := false // an override that was met may have taken off what is older
+	at := v.Base     // where the branch was after the event, as far as is known
 	err = lease.Walk(ctx, l, v, func(e event.Event) bool {
 		entry := Entry{Event: e}
 		switch {
 		case e.Kind == event.Override:
-			rewound = rewound || slices.ContainsFunc(e.By.Updates, func(u event.Update) bool { return u.Ref == v.Branch && u.Old != "" })
+			for _, u := range e.By.Updates {
+				if u.Ref != v.Branch {
+					continue
+				}
+				shown := true
+				if e.By.Announced {
+					if shown, failed = lease.Shows(ctx, l.Repo, u, at); failed != nil {
+						return false
+					}
+					entry.Unseen = !shown
+				}
+				rewound = rewound || u.Old != "" && shown
+			}
 		case e.By.Land == nil || e.Kind == event.Intent:
 			return true
 		default:
@@ -141,6 +154,9 @@ func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, 
 				// What had landed before one that is there is there with it.
 				entry.Removed, rewound = !in, !in
 			}
+		}
+		if was, moved := lease.Expected(e, v.Branch); moved {
+			at = was
 		}
 		entries = append(entries, entry)
 		return n == 0 || len(entries) < n

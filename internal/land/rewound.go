@@ -24,7 +24,10 @@ func rewound(ctx context.Context, l *ledger.Ledger, v ledger.View) (string, erro
 	n := 0
 	err := lease.Walk(ctx, l, v, func(e event.Event) bool {
 		for _, u := range e.By.Updates {
-			if u.Ref == v.Branch {
+			if u.Ref != v.Branch {
+				continue
+			}
+			if shown, err := lease.Shows(ctx, l.Repo, u, v.Base); !e.By.Announced || shown || err != nil {
 				return false
 			}
 		}

@@ -115,7 +115,7 @@ func (p *past) compose(ctx context.Context, v ledger.View, d *ledger.Draft) erro
 			return err
 		}
 	}
-	_, err := d.Add(event.Event{Kind: event.Override, By: event.By{Operation: p.journal.Operation, Reason: p.o.Reason, Updates: updates}})
+	_, err := d.Add(event.Event{Kind: event.Override, By: event.By{Operation: p.journal.Operation, Reason: p.o.Reason, Updates: updates, Announced: !p.together}})
 	if err != nil || p.o.Announce {
 		return err
 	}

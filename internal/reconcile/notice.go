@@ -52,7 +52,14 @@ func (s *state) noticeEvents() {
 			s.notice(noticeOf("override", e, e.By.Land.Commit, e.By.Land.Reason))
 		case e.Kind == event.Override:
 			for _, u := range e.By.Updates {
-				s.notice(noticeOf("override", e, cmp.Or(u.New, u.Old), "past the lease, "+u.Ref.Branch()+": "+reason))
+				kind, how := "override", "past the lease, "
+				switch {
+				case s.unseen[i] && u.Ref == s.view.Branch:
+					kind, how = "announced-override", "announced before a push past the lease that is not seen on the branch, "
+				case e.By.Announced:
+					how = "past the lease, as announced before the push, "
+				}
+				s.notice(noticeOf(kind, e, cmp.Or(u.New, u.Old), how+u.Ref.Branch()+": "+reason))
 			}
 		case e.Kind == event.Break || e.Kind == event.Recover:
 			s.notice(noticeOf(string(e.Kind), e, e.OID, "off operation "+e.By.Target.String()+": "+reason))

@@ -2,12 +2,14 @@ package reconcile
 
 import (
 	"gitland/internal/event"
+	"gitland/internal/lease"
 	"gitland/internal/object"
 )
 
 // An override says on the record that the branch moved past the lease, from one
 // commit to another: so what it brought has no landing, and what it took away is
-// not missed. It is told as a notice.
+// not missed. It is told as a notice. One that was announced before the push counts
+// where the branch shows it.
 type override struct {
 	event    *event.Event
 	old, new object.OID
@@ -17,11 +19,34 @@ type override struct {
 func (s *state) overrides(yield func(override) bool) {
 	for i := range s.events {
 		for _, u := range s.events[i].By.Updates {
-			if u.Ref == s.view.Branch && !yield(override{&s.events[i], u.Old, u.New}) {
+			if u.Ref == s.view.Branch && !s.unseen[i] && !yield(override{&s.events[i], u.Old, u.New}) {
 				return
 			}
 		}
 	}
+}
+
+// readAnnounced finds the announced overrides that the branch does not show.
+func (s *state) readAnnounced() error {
+	s.unseen = map[int]bool{}
+	at := s.view.Base // after event i, as far as is known
+	for i := len(s.events) - 1; i >= 0; i-- {
+		e := s.events[i]
+		if was, ok := lease.Expected(e, s.view.Branch); ok {
+			at = was
+		}
+		for _, u := range e.By.Updates {
+			if !e.By.Announced || u.Ref != s.view.Branch {
+				continue
+			}
+			shown, err := lease.Shows(s.ctx, s.l.Repo, u, at)
+			if err != nil {
+				return err
+			}
+			s.unseen[i] = !shown
+		}
+	}
+	return nil
 }
 
 // excuse marks what overrides account for.

@@ -34,8 +34,9 @@ type state struct {
 	notesErr   error // why the records could not be listed
 	history    *history
 	shallow    bool
-	cut        bool // it is, and something that is compared is not here
-	tipGone    bool // the commit at which the branch came under the lease is not on it
+	cut        bool         // it is, and something that is compared is not here
+	tipGone    bool         // the commit at which the branch came under the lease is not on it
+	unseen     map[int]bool // of the events, overrides that were announced and did not come
 	operations []operation
 
 	landings   []*landing // with a part in the branch, in the order of their events
@@ -88,6 +89,9 @@ func readView(ctx context.Context, l *ledger.Ledger, r Request, v ledger.View) (
 		return s, nil // nothing of this branch is anybody's business
 	}
 	s.join()
+	if err := s.readAnnounced(); err != nil {
+		return nil, err
+	}
 	return s, s.readHistory()
 }
 
