@@ -425,3 +425,34 @@ func TestHookInstallKeepsOutOfSharedDirectories(t *testing.T) {
 		t.Errorf("left %v", left)
 	}
 }
+
+// What nobody chose to protect is where the remote's HEAD is and what is under a lease
+// that this clone has seen. A HEAD that was moved is heard of as soon as the remote is asked.
+func TestPrePushAfterTheDefaultBranchWasRenamed(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	gittest.Git(t, h.remote, "branch", "rel", "main")
+	h.write(map[string]string{"second": "landed\n"})
+	h.exits(0, "git-land", "--onto", "rel", "-x", "true", "-m", "second", "--", "second")
+	onRel := func() string {
+		return h.git("commit-tree", "-p", "refs/lease-remote/origin/heads/rel", "-m", "by hand", "HEAD^{tree}")
+	}
+	h.pushes(h.seat, 1, "rel is protected by the lease rel", "origin", onRel()+":refs/heads/rel")
+	c := h.commit()
+	gittest.Git(t, h.remote, "branch", "-m", "main", "trunk")
+	child := func() string { return h.git("commit-tree", "-p", c, "-m", "by hand", "HEAD^{tree}") }
+	// Nothing here knows of it.
+	if n := h.pushes(h.seat, 0, "", "origin", c+":refs/heads/trunk"); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	h.pushes(h.seat, 1, "trunk is protected", "origin", child()+":refs/heads/trunk", child()+":refs/heads/main")
+	h.pushes(h.seat, 1, "trunk is protected", "origin", child()+":refs/heads/trunk")
+	h.pushes(h.seat, 1, "main is protected by the lease main", "origin", child()+":refs/heads/main") // which lists it
+	// What git knows counts, too.
+	other := clone(t, h.remote)
+	other.exits(0, "git-lease", "hook", "install")
+	if got := other.git("symbolic-ref", "refs/remotes/origin/HEAD"); got != "refs/remotes/origin/trunk" {
+		t.Fatal(got)
+	}
+	h.pushes(other, 1, "trunk is protected", "origin", other.git("commit-tree", "-p", "origin/trunk", "-m", "by hand", "HEAD^{tree}")+":refs/heads/trunk")
+}

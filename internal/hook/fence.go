@@ -136,7 +136,7 @@ func (f *fence) look(ctx context.Context, updates []event.Update) error {
 	if err != nil {
 		return err
 	}
-	if f.keep, err = configured(f.l, head); err != nil {
+	if f.keep, err = patterns(f.l.Repo.Config, head); err != nil {
 		return err
 	}
 	if err := f.read(ctx, updates); err != nil {

@@ -16,27 +16,27 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/git"
-	"gitland/internal/ledger"
 	"gitland/internal/object"
 )
 
 // protection is which branches may not be moved past a lease.
 type protection struct {
-	patterns []string
+	patterns []string     // of lease.protect
+	branches []object.Ref // that stand for them; "" is none
 }
 
-// configured are the patterns of lease.protect; a branch that git already knows to be the
-// target stands for them where there are none.
-func configured(l *ledger.Ledger, target object.Ref) (protection, error) {
-	return patterns(l.Repo.Config, target)
-}
+// chosen reports whether somebody has said what is protected.
+func (p protection) chosen() bool { return len(p.patterns) > 0 }
 
-func patterns(c git.Config, target object.Ref) (protection, error) {
+// patterns are those of lease.protect; the branches given stand for them where there
+// are none.
+func patterns(c git.Config, otherwise ...object.Ref) (protection, error) {
 	var p protection
 	for _, pattern := range c.All("lease.protect") {
 		pattern = strings.TrimPrefix(pattern, "refs/heads/")
@@ -46,8 +46,8 @@ func patterns(c git.Config, target object.Ref) (protection, error) {
 				WithHint("git config --edit")
 		}
 	}
-	if len(p.patterns) == 0 && target != "" {
-		p.patterns = []string{target.Branch()}
+	if len(p.patterns) == 0 {
+		p.branches = otherwise
 	}
 	return p, nil
 }
@@ -58,6 +58,9 @@ func (p protection) covers(ref object.Ref) bool {
 	name, isBranch := strings.CutPrefix(string(ref), "refs/heads/")
 	if !isBranch {
 		return false
+	}
+	if slices.Contains(p.branches, ref) {
+		return true
 	}
 	for _, pattern := range p.patterns {
 		if below, ok := strings.CutSuffix(pattern, "/**"); ok {

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +63,7 @@ func ReadPush(in io.Reader) ([]event.Update, error) {
 }
 
 // Guard says why a push may not be made, or nil. It looks at the authority only
-// for a protected branch that the push itself does not account for, and once for each lease. An
+// for a protected branch that the push itself does not account for, and once for each. An
 // override that is needed is written before it returns.
 //
 // The refusals are faults: Held for a lease that this session does not hold, Lost
@@ -78,22 +77,22 @@ func Guard(ctx context.Context, l *ledger.Ledger, p Push) error {
 	if !slices.ContainsFunc(p.Updates, func(u event.Update) bool { return interesting(l, u.Ref) }) {
 		return nil // tags, say
 	}
-	keep, err := p.protected(ctx, l)
+	own, err := p.accounted(ctx, l)
 	if err != nil {
 		return err
 	}
-	own, err := p.accounted(ctx, l)
+	looked := map[object.Ref]ledger.View{}
+	keep, err := p.protected(ctx, l, own, looked)
 	if err != nil {
 		return err
 	}
 	var refused []event.Update
 	var why error
-	looked := map[string]ledger.View{}
 	for _, u := range p.Updates {
 		if err := grows(ctx, l, u); err != nil {
 			return err
 		}
-		if !keep.covers(u.Ref) || slices.ContainsFunc(own, func(e event.Event) bool { return names(e, u) }) {
+		if !keep.covers(u.Ref) || accountedFor(own, u) {
 			continue
 		}
 		if err := p.allowed(ctx, l, u, looked); err != nil {
@@ -111,7 +110,7 @@ func Guard(ctx context.Context, l *ledger.Ledger, p Push) error {
 // else land.onto, else where any remote's HEAD is; all else goes. Where none of them is known every
 // branch could be.
 func Unchosen(ctx context.Context, repo *git.Repo, updates []event.Update, why error) error {
-	keep, err := patterns(repo.Config, "")
+	keep, err := patterns(repo.Config)
 	if err != nil {
 		return err
 	}
@@ -144,25 +143,47 @@ func interesting(l *ledger.Ledger, ref object.Ref) bool {
 	return role == ledger.Chain || role == ledger.Notes || role == ledger.Foreign && strings.HasPrefix(string(ref), "refs/heads/")
 }
 
-// protected is what the configuration protects, else the target. The authority is
-// asked which branch that is where this clone has never heard of it.
-func (p Push) protected(ctx context.Context, l *ledger.Ledger) (protection, error) {
-	target := p.Want.Branch
-	if target == "" {
-		var err error
-		if target, err = l.KnownTarget(ctx); err != nil {
-			return protection{}, err
-		}
-	}
-	keep, err := configured(l, target)
-	if err != nil || len(keep.patterns) > 0 {
+// protected is what lease.protect names, else the target and the branches that are under
+// a lease, as far as this clone knows. The authority is asked which branch its HEAD is on
+// where this clone has never heard of it, and where it has to be asked anyway: by then it
+// may be another one. What was asked is in looked.
+func (p Push) protected(ctx context.Context, l *ledger.Ledger, own []event.Event, looked map[object.Ref]ledger.View) (protection, error) {
+	keep, err := patterns(l.Repo.Config)
+	if err != nil || keep.chosen() {
 		return keep, err
 	}
-	v, err := l.Fetch(ctx, p.Want)
+	kept, err := l.KnownKept(ctx)
 	if err != nil {
 		return keep, err
 	}
-	return configured(l, v.Branch)
+	if p.Want.Branch != "" { // that somebody has chosen
+		keep.branches = append(kept, p.Want.Branch)
+		return keep, nil
+	}
+	targets, err := l.KnownTargets(ctx)
+	if err != nil {
+		return keep, err
+	}
+	keep.branches = targets
+	if len(targets) > 0 && !slices.ContainsFunc(p.Updates, func(u event.Update) bool { return keep.covers(u.Ref) && !accountedFor(own, u) }) {
+		keep.branches = append(kept, targets...)
+		return keep, nil
+	}
+	v, err := l.FetchKeeper(ctx, p.Want)
+	if err != nil {
+		return keep, unknown(err, targets)
+	}
+	looked[v.Branch] = v
+	keep.branches = append(kept, v.Branch)
+	return keep, nil
+}
+
+// unknown says of a failure to ask the authority what hangs on it.
+func unknown(err error, branches []object.Ref) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Class == fault.Unreachable && len(branches) > 0 {
+		f.What = fmt.Sprintf("%s is protected, and whether its lease may be used is not known: %s", branches[0].Branch(), f.What)
+	}
+	return err
 }
 
 // grows refuses to delete or rewrite what is ours.
@@ -205,6 +226,10 @@ func (p Push) accounted(ctx context.Context, l *ledger.Ledger) ([]event.Event, e
 	return []event.Event{e}, nil
 }
 
+func accountedFor(own []event.Event, u event.Update) bool {
+	return slices.ContainsFunc(own, func(e event.Event) bool { return names(e, u) })
+}
+
 // names reports whether e accounts for an update. The old value is not looked at:
 // where somebody was faster, the push's own expectation fails, and that has to be
 // told apart from a refusal here.
@@ -216,27 +241,16 @@ func names(e event.Event, u event.Update) bool {
 }
 
 // allowed asks the authority whether this session may move a protected branch.
-func (p Push) allowed(ctx context.Context, l *ledger.Ledger, u event.Update, looked map[string]ledger.View) error {
-	want := p.Want
-	want.Branch = u.Ref
-	name := want.Name
-	if name == "" {
-		known, err := l.KnownPolicy(ctx, u.Ref)
-		if err != nil {
-			return err
-		}
-		name = cmp.Or(known.Lease, u.Ref.Branch())
-	}
-	v, known := looked[name]
+func (p Push) allowed(ctx context.Context, l *ledger.Ledger, u event.Update, looked map[object.Ref]ledger.View) error {
+	v, known := looked[u.Ref]
 	if !known {
+		want := p.Want
+		want.Branch = u.Ref
 		var err error
 		if v, err = l.FetchKeeper(ctx, want); err != nil {
-			if f, ok := errors.AsType[*fault.Error](err); ok && f.Class == fault.Unreachable {
-				f.What = fmt.Sprintf("%s is protected, and whether its lease may be used is not known: %s", u.Ref.Branch(), f.What)
-			}
-			return err
+			return unknown(err, []object.Ref{u.Ref})
 		}
-		looked[name] = v
+		looked[u.Ref] = v
 	}
 	if v.Problem != nil {
 		return v.Problem

@@ -239,12 +239,55 @@ func (l *Ledger) knownHead(ctx context.Context) (object.Ref, error) {
 	if err != nil || k.Head != "" {
 		return k.Head, err
 	}
+	return l.trackedHead(ctx)
+}
+
+// trackedHead is the branch on which git has the remote's HEAD; empty where it has none.
+func (l *Ledger) trackedHead(ctx context.Context) (object.Ref, error) {
 	tracked, err := l.Repo.SymbolicRef(ctx, object.Ref("refs/remotes/"+l.Remote+"/HEAD"))
 	branch, found := strings.CutPrefix(string(tracked), "refs/remotes/"+l.Remote+"/")
 	if err != nil || !found {
 		return "", err
 	}
 	return object.BranchRef(branch)
+}
+
+// KnownTargets are the branches that the authority's HEAD can be on, as far as this
+// clone has heard: from us, and from git, which may know of another one.
+func (l *Ledger) KnownTargets(ctx context.Context) ([]object.Ref, error) {
+	first, err := l.KnownTarget(ctx)
+	if err != nil || l.IsLocal() {
+		return []object.Ref{first}, err
+	}
+	second, err := l.trackedHead(ctx)
+	list := []object.Ref{first, second}
+	return slices.DeleteFunc(slices.Compact(list), func(ref object.Ref) bool { return ref == "" }), err
+}
+
+// KnownKept are the branches that were under a lease of the authority when this clone
+// last looked at that.
+func (l *Ledger) KnownKept(ctx context.Context) ([]object.Ref, error) {
+	seen := l.mirror("seen/")
+	refs, err := l.Repo.Refs(ctx, strings.TrimSuffix(seen, "/"))
+	if err != nil {
+		return nil, err
+	}
+	var kept []object.Ref
+	for ref, tip := range refs {
+		name, err := event.DecodeName(strings.TrimPrefix(string(ref), seen))
+		if err != nil {
+			continue
+		}
+		e, err := l.Event(ctx, tip, name)
+		switch {
+		case err == nil:
+			kept = append(kept, e.State.Branches...)
+		case !IsUnsound(err) && !errors.Is(err, git.ErrNotFound):
+			return nil, err
+		}
+	}
+	slices.Sort(kept)
+	return slices.Compact(kept), nil
 }
 
 // noTarget is the fault of a target that was not chosen and cannot be found.
