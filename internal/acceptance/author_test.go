@@ -168,3 +168,20 @@ func (a author) announces(arrived bool) {
 	}
 	a.tell(w)
 }
+
+// adopts puts main under a lease of another name, which the tools refuse.
+func (a author) adopts(name string) {
+	a.t.Helper()
+	v, err := a.l.Fetch(a.t.Context(), ledger.Want{Name: name, Branch: "refs/heads/main"})
+	a.ok(err)
+	d, err := a.l.Draft(v)
+	a.ok(err)
+	_, err = d.Add(event.Event{Kind: event.Adopt, By: event.By{Adopt: &event.Adoption{Branch: v.Branch, Tip: v.Base}}})
+	a.ok(err)
+	a.ok(d.Write(a.t.Context()))
+	out, err := a.l.Publish(a.t.Context(), ledger.Publication{Moves: []git.Move{d.Move()}})
+	a.ok(err)
+	if !out.Done {
+		a.t.Fatal(out.Said)
+	}
+}

@@ -105,6 +105,7 @@ func betweenStories() []seeded {
 func aboutTheChain() []seeded {
 	return []seeded{
 		{code: "lease-held-by-done-operation", seed: func(a author, _ seat) { a.tell(telling{acts: []event.Event{a.takes(a.lands().ID)}}) }},
+		{code: "branch-under-two-leases", seed: func(a author, _ seat) { a.adopts("second") }},
 		{code: "operation-unfinished", seed: func(a author, s seat) {
 			s.write(map[string]string{"new": "content\n"})
 			s.dies(a.remote, "pre-receive", "--", "new")

@@ -183,3 +183,30 @@ func TestAnnouncedOverrideThatNeverCame(t *testing.T) {
 		t.Errorf("status says %s", r.Stdout)
 	}
 }
+
+// Two leases that list one branch, as two clones can make them at one instant: the
+// command that reconcile names leaves one, also past the hook and the fence.
+func TestBranchUnderTwoLeases(t *testing.T) {
+	t.Parallel()
+	remote, s, _ := zeroLanded(t, false)
+	newAuthor(t, remote).adopts("Second/1")
+	s.exits(0, "git-lease", "hook", "install")
+	newSeat(t, remote).exits(0, "git-lease", "hook", "install", "--server")
+	for _, name := range []string{"main", "Second/1"} {
+		found := s.with("GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=lease.name", "GIT_CONFIG_VALUE_0="+name).reconciles(7)
+		if found.codes() != "branch-under-two-leases" {
+			t.Fatalf("found %+v", found)
+		}
+		want := "git land override --onto main --reason WHY :refs/lease/%53econd%2f1"
+		if name != "main" {
+			want = "git -c lease.name=main" + strings.TrimPrefix(want, "git")
+		}
+		if got := found.Report.Findings[0].Command; got != want {
+			t.Errorf("under %s, to settle it: %s, want %s", name, got, want)
+		}
+	}
+	s.exits(0, "git-land", "override", "--onto", "main", "--reason", "adopted twice", ":refs/lease/%53econd%2f1")
+	s.reconciles(0)
+	s.write(map[string]string{"one": "1\n"})
+	s.landUnit("one")
+}

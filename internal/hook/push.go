@@ -89,10 +89,13 @@ func Guard(ctx context.Context, l *ledger.Ledger, p Push) error {
 	var refused []event.Update
 	var why error
 	for _, u := range p.Updates {
+		if accountedFor(own, u) {
+			continue
+		}
 		if err := grows(ctx, l, u); err != nil {
 			return err
 		}
-		if !keep.covers(u.Ref) || accountedFor(own, u) {
+		if !keep.covers(u.Ref) {
 			continue
 		}
 		if err := p.allowed(ctx, l, u, looked); err != nil {

@@ -38,6 +38,7 @@ const (
 	HistoryNotFetched Code = "history-not-fetched"
 	OperationOpen     Code = "operation-unfinished"
 	HeldByDone        Code = "lease-held-by-done-operation"
+	TwoLeases         Code = "branch-under-two-leases"
 
 	ChainMalformed  Code = "chain-malformed"
 	ChainRewritten  Code = "chain-rewritten"
@@ -51,7 +52,7 @@ const (
 // others from being looked for comes first.
 func Codes() []Code {
 	return []Code{ChainNewer, ChainDeleted, ChainRewritten, ChainLostEvents, ChainMalformed, ChainUnreadable,
-		HistoryNotFetched, RecordsUnreadable, RecordsNotFetched, ChecksNotFetched, RecordNewer, OperationOpen, HeldByDone, IntentWithoutLand, AdoptedTipGone,
+		HistoryNotFetched, RecordsUnreadable, RecordsNotFetched, ChecksNotFetched, RecordNewer, OperationOpen, TwoLeases, HeldByDone, IntentWithoutLand, AdoptedTipGone,
 		EventCommitGone, RecordCommitGone, EventWithoutRecord, RecordWithoutEvent, CommitWithoutRecord,
 		CommitDiffers, TreeDiffers, BranchDiffers, BaseDiffers, UnitDiffers, OverrideDiffers,
 		EventDoubled, RecordDoubled, RecordMisplaced, RecordMalformed, OtherTreeVerified, WithoutVerification}

@@ -30,6 +30,7 @@ func (s *state) compare() {
 	if !s.compareChain() {
 		s.lostRecords(nil)
 	} else if s.adopted != nil {
+		s.compareKeepers()
 		s.compareHold()
 		s.compareNotes()
 		s.excuse()
@@ -164,6 +165,19 @@ func (s *state) putBack(over string) (first string, otherwise []Way) {
 			[]Way{{over, "when no clone has seen the chain; in one that has, the first names the push that puts it back"}}
 	}
 	return back, []Way{{over, "when nobody can put it back; the push gives back " + seen + ", and another clone may have seen more"}}
+}
+
+// compareKeepers tells of other leases that list the branch.
+func (s *state) compareKeepers() {
+	if len(s.keepers) < 2 {
+		return
+	}
+	first := s.keepers[0]
+	for _, other := range s.keepers[1:] {
+		s.find(Finding{Code: TwoLeases, Object: s.adopted.OID, Others: []object.OID{first.OID, other.OID}, Command: s.l.LeaveOne(s.view.Branch, first, other)},
+			"%s is under the leases %s, which has %s, and %s, which has %s, so neither keeps anybody off it: a reader of one would conclude that nobody else lands there",
+			s.branch(), first.Name, counted(int(first.Seq), "event"), other.Name, counted(int(other.Seq), "event"))
+	}
 }
 
 // compareHold looks for a lease that an operation holds which had ended before.

@@ -14,6 +14,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -167,7 +168,7 @@ func look(ctx context.Context, l *ledger.Ledger, r Request) (*state, error) {
 		if second, err = readView(ctx, l, r, v); err != nil {
 			return nil, err
 		}
-	} else if err := second.readOperations(); err != nil {
+	} else if err := errors.Join(second.readOperations(), second.readKeepers()); err != nil {
 		return nil, err
 	}
 	before := first.report.Findings

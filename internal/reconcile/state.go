@@ -38,6 +38,7 @@ type state struct {
 	tipGone    bool         // the commit at which the branch came under the lease is not on it
 	unseen     map[int]bool // of the events, overrides that were announced and did not come
 	operations []operation
+	keepers    []event.Event // tips of the leases that list the branch
 
 	landings   []*landing // with a part in the branch, in the order of their events
 	byID       map[ulid.ULID]*landing
@@ -83,6 +84,9 @@ func readView(ctx context.Context, l *ledger.Ledger, r Request, v ledger.View) (
 	chainErr = s.readChain()
 	wg.Wait()
 	if err := cmp.Or(chainErr, notesErr); err != nil {
+		return nil, err
+	}
+	if err := s.readKeepers(); err != nil {
 		return nil, err
 	}
 	if s.adopted == nil {
@@ -317,6 +321,14 @@ func (s *state) readOperations() error {
 		s.operations = append(s.operations, operation{id, alive})
 	}
 	return nil
+}
+
+// readKeepers reads which leases list the branch.
+func (s *state) readKeepers() (err error) {
+	if s.adopted != nil {
+		s.keepers, err = s.l.Keepers(s.ctx, s.view.Branch)
+	}
+	return err
 }
 
 // A pair is what a repair names.
