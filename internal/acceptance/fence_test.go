@@ -140,3 +140,26 @@ func TestFenceLetsTheDeadBeEnded(t *testing.T) {
 		t.Errorf("events %q", got)
 	}
 }
+
+// A fence where refs cannot move together lets nothing land, and says what mends that;
+// the clone, which goes by what it once found out, finds out anew.
+func TestFenceWithoutAtomicPushes(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	newSeat(t, remote).exits(0, "git-lease", "hook", "install", "--server")
+	const key = "receive.advertiseAtomic"
+	gittest.Git(t, remote, "config", key, "false")
+	s := clone(t, remote)
+	s.write(map[string]string{"first": "1\n"})
+	land := []string{"--force-unverified", "--reason", "test", "-m", "first", "--", "first"}
+	r := s.exits(9, "git-land", land...)
+	if !strings.Contains(r.Stderr, "hint: git config "+key+" true") || strings.Contains(r.Stderr, "hint: git land ") {
+		t.Errorf("told %s", r.Stderr)
+	}
+	if r := s.exits(1, "git-lease", "doctor"); !strings.Contains(r.Stdout+r.Stderr, "git config "+key+" true") {
+		t.Errorf("doctor says %s%s", r.Stdout, r.Stderr)
+	}
+	s.exits(9, "git-land", land...) // which doubts what doctor found
+	gittest.Git(t, remote, "config", key, "true")
+	s.exits(0, "git-land", land...)
+}

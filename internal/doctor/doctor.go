@@ -160,12 +160,16 @@ func (d *doctor) remote(ctx context.Context) {
 		return
 	}
 	d.good("writable", "our refs can be written there, and its compare-and-swap is one")
-	if found.Atomic {
+	switch {
+	case found.Atomic:
 		d.good("atomic", "it moves several refs all or none")
-	} else {
+	case !found.Fenced:
 		d.good("atomic", "it cannot move several refs together: landings take the lease, announce themselves, and move one ref after the other")
 	}
-	if found.Fenced {
+	if found.Fenced && !found.Atomic {
+		d.bad("fence", "git config receive.advertiseAtomic true   (in the repository at "+d.l.Remote+", by whoever runs it)",
+			"it watches over our refs and cannot move several together, so nothing can land: a branch moves there only in one push with its event")
+	} else if found.Fenced {
 		d.good("fence", "it watches over our refs: a branch moves there only with its event")
 	} else if !d.l.IsLocal() {
 		d.good("fence", "nobody watches over our refs there: a push with --no-verify, or by another client, goes by (git lease hook install --server, for whoever runs it)")

@@ -451,6 +451,10 @@ func (f *fence) judgeBranch(ctx context.Context, u event.Update, claims []claim)
 		if len(listing) > 0 {
 			under = "the lease " + listing[0]
 		}
+		if atomic, err := f.l.Repo.Config.Bool("receive.advertiseAtomic", true); err == nil && !atomic {
+			return fault.New(fault.Held, "%s is kept under %s and moves only in one push with its event, which this repository does not take: receive.advertiseAtomic is false",
+				u.Ref.Branch(), under).WithHint("git config receive.advertiseAtomic true   (in this repository, by whoever runs it; then land again)")
+		}
 		return fault.New(fault.Held, "%s is kept under %s, and this push has no event of it that names %s", u.Ref.Branch(), under, describe(u)).
 			WithHint("git land   (or, past the lease and on the record: git land override --reason TEXT REFSPEC...)")
 	}

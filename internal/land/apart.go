@@ -248,6 +248,7 @@ func (m *motion) carry(ctx context.Context, b *built) (done bool, err error) {
 	case errors.Is(err, errOvertaken): // by somebody who did not hold the lease
 		return false, m.takeBack(ctx, s, nil, "the branch has moved")
 	case errors.As(err, &unsent):
+		m.doubt = unsent.by == m.l.Remote // as a fence does where refs cannot move together; by now they may
 		return false, m.takeBack(ctx, s, fault.New(fault.Unreachable, "%s refused the push, and nothing landed: %w", unsent.by, unsent.said).
 			WithHint("mend what it objects to, and run git land again"), "its push was refused")
 	case errors.Is(err, errGone):

@@ -45,6 +45,7 @@ type motion struct {
 	loose   bool         // a push was sent that nothing but the branch, or the notes, keeps out
 	checked bool         // -x has run once
 	rewound bool         // that has been told
+	doubt   bool         // the remote is to be tried anew, the next time
 	planned *ledger.View // what the plan in work, or the last one, is made on
 	again   int          // pushes made when that was told to be made anew
 	result  Result
@@ -81,7 +82,11 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 		err = m.run(ctx, view, guess)
 	}
 	if err != nil {
-		return m.result, errors.Join(err, m.giveUp(ctx, err))
+		err = errors.Join(err, m.giveUp(ctx, err))
+		if m.doubt {
+			err = errors.Join(err, l.Doubt())
+		}
+		return m.result, err
 	}
 	if m.result.Status == Landed {
 		m.afterwards(ctx)

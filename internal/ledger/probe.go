@@ -83,6 +83,20 @@ func (l *Ledger) Ready(ctx context.Context) error {
 	return l.saveKnowledge(k)
 }
 
+// Doubt has the next Ready try the remote anew: it has refused what it should take, by
+// what this clone once found out.
+func (l *Ledger) Doubt() error {
+	if l.IsLocal() {
+		return nil
+	}
+	k, err := l.knowledge()
+	if err != nil || !k.CompareAndSwap {
+		return err
+	}
+	k.CompareAndSwap = false
+	return l.saveKnowledge(k)
+}
+
 // Atomic reports whether the remote moves several refs all or none; only
 // known after Ready.
 func (l *Ledger) Atomic() (bool, error) {
