@@ -21,75 +21,30 @@ import (
 // not, because the server died between the two or the lease was taken off the
 // landing there, it appends the landing's event instead, after the record.
 // byOthers means that another landing, or a repair, accounts for the commit.
+// With a reason the landing is given up.
 func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt, byOthers bool, err error) {
-	l, j := s.l, *s.journal
-	given := reason != ""
-	if !given {
-		reason = "operation " + j.Operation.String() + " ended before it landed"
-	}
-	_, err = l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
+	_, err = s.l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
 		arrived, byOthers = nil, false
-		fate, err := l.Trace(ctx, v, j.attempts())
+		fate, err := s.l.Trace(ctx, v, s.journal.attempts())
 		if err != nil {
 			return err
 		}
-		if arrived, _ = j.ended(fate); arrived != nil {
+		if arrived, _ = s.journal.ended(fate); arrived != nil {
 			return errSettled
 		}
-		act := event.Event{Kind: event.Void, By: event.By{Operation: j.Operation, Reason: reason}}
-		hold, own, brought := v.Hold(), lease.Owns(s.root, v.Tip), s.lent(v)
-		// Without an attempt only the acquire may be on its way: it names a tip
-		// that was free.
-		pending := fate.Pending && (len(j.Attempts) > 0 || hold == nil)
-		half, others, err := onBranch(ctx, l, v, j, fate)
-		if byOthers = others; others {
-			arrived, half = half, nil
-		}
-		if half != nil {
-			act = relanding(j, *half)
-		}
-		if brought {
-			act.By.Operation = hold.Operation
-			if half == nil && given {
-				act.By.Reason = s.givenUp(reason)
-			}
-		}
-		switch {
-		case err != nil:
+		if arrived, byOthers, err = onBranch(ctx, s.l, v, *s.journal, fate); err != nil {
 			return err
-		case half != nil && v.Phase() == event.Frozen:
-			return frozenHalf(ctx, l, v, *half)
-		case half != nil && hold != nil && !own && !brought:
-			return fault.New(fault.Held, "%s of operation %s is on %s, but its event is not on the chain, and the lease %s is held by %s",
-				half.Commit.Short(), j.Operation, v.Branch.Branch(), v.Name, lease.Describe(*hold, l.Now())).
-				WithHint("git land resume %s   (in the session that holds it, or when it is free)", j.Operation)
-		case half != nil:
-			// The event says that it is done, so it comes last.
-			if v, err = completeRecord(ctx, l, s.want, v, *half); err != nil {
-				return err
-			}
-			arrived = half
-		case v.Phase() == event.Frozen:
-			return errSettled // no push ever named a frozen tip, so none can arrive on it
-		case own:
-			act.Kind = event.Abort
-		case brought && s.announced(v):
-		case brought && pending && !hold.Intent.IsZero():
-			return fault.New(fault.Held, "landing %s was announced under the lease %s and has not ended", hold.Intent, v.Name).
-				WithHint("%s", l.Command("git", "land", "resume", hold.Operation.String()))
-		case brought && pending:
-		case hold != nil && hold.Intent == j.Landing:
-			return fault.New(fault.Held, "landing %s is announced, and the lease %s is held by %s", j.Landing, v.Name, lease.Describe(*hold, l.Now())).
-				WithHint("run git land resume in the session that holds it, or, if that is dead: %s && git land resume %s", lease.TakeCommand(l, v), j.Operation)
-		case pending && hold != nil:
-			return fault.New(fault.Held, "the push of operation %s may still arrive, and the lease %s is held by %s",
-				j.Operation, v.Name, lease.Describe(*hold, l.Now())).
-				WithHint("run git land in the session that holds it, or: %s   (then run git land again)",
-					l.Command("git", "lease", "release", v.Name))
-		case hold != nil, !pending && (j.Token == "" || s.had(fate)):
-			return errSettled // the chain has moved past the push by itself
 		}
-		if own {
+		var act event.Event
+		if arrived != nil && !byOthers {
+			act, v, err = s.completing(ctx, v, *arrived)
+		} else {
+			act, err = s.withdrawing(v, fate, reason)
+		}
+		if err != nil {
+			return err
+		}
+		if lease.Owns(s.root, v.Tip) {
 			act.By.Secret = lease.SecretOf(s.root, v.Tip)
 		}
 		if err := d.Adopt(ctx, v.Branch, v.Base); err != nil {
@@ -102,6 +57,80 @@ func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt,
 		err = nil
 	}
 	return arrived, byOthers, err
+}
+
+// completing writes the record that a server left out, and gives the event that is
+// missing after it, since that says that the landing is done.
+func (s *sequence) completing(ctx context.Context, v ledger.View, half attempt) (event.Event, ledger.View, error) {
+	act, hold := relanding(*s.journal, half), v.Hold()
+	switch {
+	case v.Phase() == event.Frozen:
+		return act, v, frozenHalf(ctx, s.l, v, half)
+	case hold != nil && !s.own(v):
+		return act, v, fault.New(fault.Held, "%s of operation %s is on %s, but its event is not on the chain, and the lease %s is held by %s",
+			half.Commit.Short(), s.journal.Operation, v.Branch.Branch(), v.Name, lease.Describe(*hold, s.l.Now())).
+			WithHint("git land resume %s   (in the session that holds it, or when it is free)", s.journal.Operation)
+	case s.lent(v):
+		act.By.Operation = hold.Operation
+	}
+	v, err := completeRecord(ctx, s.l, s.want, v, half)
+	return act, v, err
+}
+
+// withdrawing gives the event by which the chain moves past what the landing may have
+// on its way; the error is errSettled where it has, or nothing is.
+func (s *sequence) withdrawing(v ledger.View, fate ledger.Fate, reason string) (event.Event, error) {
+	j, hold := s.journal, v.Hold()
+	act := event.Event{Kind: event.Void, By: event.By{Operation: j.Operation, Reason: reason}}
+	if reason == "" {
+		act.By.Reason = "operation " + j.Operation.String() + " ended before it landed"
+	}
+	brought := s.lent(v)
+	if brought {
+		act.By.Operation = hold.Operation
+		if reason != "" {
+			act.By.Reason = s.givenUp(reason)
+		}
+	}
+	// Without an attempt only the acquire may be on its way: it names a tip
+	// that was free.
+	pending := fate.Pending && (len(j.Attempts) > 0 || hold == nil)
+	switch {
+	case v.Phase() == event.Frozen:
+		return act, errSettled // no push ever named a frozen tip, so none can arrive on it
+	case lease.Owns(s.root, v.Tip):
+		act.Kind = event.Abort
+		return act, nil
+	case brought && s.announced(v):
+		return act, nil
+	case brought && pending && hold.Intent.IsZero():
+		return act, nil
+	case hold == nil && (pending || j.Token != "" && !s.had(fate)):
+		return act, nil
+	case hold == nil:
+		return act, errSettled // the chain has moved past the push by itself
+	}
+	return act, s.inTheWay(v, pending)
+}
+
+// inTheWay is why the chain cannot be moved under a hold that does not let it;
+// errSettled where it needs not.
+func (s *sequence) inTheWay(v ledger.View, pending bool) error {
+	l, j, hold := s.l, s.journal, v.Hold()
+	switch {
+	case pending && s.lent(v):
+		return fault.New(fault.Held, "landing %s was announced under the lease %s and has not ended", hold.Intent, v.Name).
+			WithHint("%s", l.Command("git", "land", "resume", hold.Operation.String()))
+	case hold.Intent == j.Landing:
+		return fault.New(fault.Held, "landing %s is announced, and the lease %s is held by %s", j.Landing, v.Name, lease.Describe(*hold, l.Now())).
+			WithHint("run git land resume in the session that holds it, or, if that is dead: %s && git land resume %s", lease.TakeCommand(l, v), j.Operation)
+	case pending:
+		return fault.New(fault.Held, "the push of operation %s may still arrive, and the lease %s is held by %s",
+			j.Operation, v.Name, lease.Describe(*hold, l.Now())).
+			WithHint("run git land in the session that holds it, or: %s   (then run git land again)",
+				l.Command("git", "lease", "release", v.Name))
+	}
+	return errSettled
 }
 
 // had reports whether the acquire of the lease that the landing took for itself is
