@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"gitland/internal/fault"
 	"gitland/internal/lease"
@@ -103,7 +107,38 @@ func (c *call) hand(k keeping, g lease.Grant) error {
 	return nil
 }
 
-// tellGrant says on standard error what was taken.
+// notKnown hands over the token of a hold that may have come to be, beside the failure:
+// nobody else could give it back. It has no fence, by which the same command again
+// knows that it is to find out.
+func (c *call) notKnown(k keeping, g lease.Grant, err error) error {
+	if k.source.Kind() != session.FromFile {
+		if k.format == "json" {
+			c.partial = map[string]any{"lease": g.Name, "remote": g.Remote, "operation": g.Operation.String(), "token": k.root.Hex()}
+		} else {
+			environ := slices.DeleteFunc(g.Environ(k.root), func(kv string) bool { return strings.HasPrefix(kv, "GIT_LEASE_FENCE=") })
+			c.out.write(assignments(k.format, environ) + forgets(k.format, "GIT_LEASE_FENCE"))
+		}
+	}
+	line := c.line(c.args...)
+	if c.in.command.name != "acquire" { // what was taken off somebody cannot be taken off them again
+		line = fault.Command("git", "lease", "acquire", g.Name)
+	}
+	return lease.NotKnown(g, err, fmt.Sprintf(k.form(), line)+"   (it finds out, and takes the lease if need be; git lease release gives it back then)")
+}
+
+// unknown is the operation of an earlier acquire of this shell of which it was not known
+// whether it had taken the lease.
+func (c *call) unknown(k keeping) ulid.ULID {
+	if k.source.Kind() != session.FromVar || c.env.Get("GIT_LEASE_FENCE") != "" {
+		return ulid.Zero
+	}
+	op, err := ulid.ParseStrict(c.env.Get("GIT_LEASE_OPERATION"))
+	if err != nil {
+		return ulid.Zero
+	}
+	return op
+}
+
 // takingToo is what --acquire asks for beside what a command does anyway: nil
 // where it was not given.
 func (c *call) takingToo(l *ledger.Ledger, want ledger.Want) (*lease.Acquisition, keeping, error) {
@@ -128,6 +163,7 @@ func (c *call) tookToo(ctx context.Context, l *ledger.Ledger, k keeping, g *leas
 	return nil
 }
 
+// tellGrant says on standard error what was taken.
 func (c *call) tellGrant(g lease.Grant) {
 	c.err.printf("%s %s at %s: operation %s, fence %d\n", paint(green, "acquired"), g.Name, g.Remote, g.Operation, g.Fence)
 }

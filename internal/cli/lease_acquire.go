@@ -7,6 +7,7 @@ import (
 
 	"gitland/internal/fault"
 	"gitland/internal/lease"
+	"gitland/internal/ledger"
 	"gitland/internal/session"
 )
 
@@ -19,6 +20,9 @@ func acquireCommand() *command {
 Takes the lease NAME, by default the one of the target branch. The token that
 proves it is printed for the shell to evaluate; or, where GIT_LEASE_SESSION
 names this session, kept for it in the repository and printed nowhere.
+
+Where it cannot be found out whether the lease was taken, the token is printed all
+the same, and the command fails: the same again, in that shell, tells.
 
 The lease is held until it is released. --watch-pid lets git lease recover free
 it when that process is gone: a shell's, which is $$ ($fish_pid in fish).`,
@@ -66,7 +70,10 @@ func acquire(ctx context.Context, c *call) error {
 		return err
 	}
 	grant, err := lease.Acquire(ctx, l, lease.Acquisition{
-		Want: want, Purpose: c.opts.String("message"), Root: k.root, Waiting: waiting, Tie: tie})
+		Want: want, Purpose: c.opts.String("message"), Root: k.root, Waiting: waiting, Tie: tie, Unknown: c.unknown(k)})
+	if ledger.IsUnsettled(err) {
+		return c.notKnown(k, grant, err)
+	}
 	if err != nil {
 		return c.toWait(err, k.form(), "--wait")
 	}

@@ -70,6 +70,9 @@ func breakLease(ctx context.Context, c *call) error {
 		return err
 	}
 	broken, err := lease.Break(ctx, l, b)
+	if err != nil && broken.Grant != nil {
+		return c.notKnown(k, *broken.Grant, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -67,6 +67,9 @@ func recoverLease(ctx context.Context, c *call) error {
 		return err
 	}
 	done, err := lease.Recover(ctx, l, r)
+	if err != nil && done.Grant != nil {
+		return c.notKnown(k, *done.Grant, err)
+	}
 	if err != nil {
 		return err
 	}

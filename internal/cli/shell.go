@@ -24,6 +24,14 @@ func assignments(format string, environ []string) string {
 	return b.String()
 }
 
+// forgets has a shell unset a variable.
+func forgets(format, name string) string {
+	if format == "fish" {
+		return "set -e " + name + ";\n"
+	}
+	return "unset " + name + ";\n"
+}
+
 func quoteSh(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // quoteFish quotes for fish, where a backslash between single quotes escapes

@@ -176,7 +176,8 @@ type Broken struct {
 
 // Break takes the lease off a holder, on the record. It is refused (Usage)
 // without a reason, and (Held) when the holder is another operation than the
-// one named, or changed while it was being broken.
+// one named, or changed while it was being broken. With a ledger.UnsettledError Broken has
+// a Grant without an event, if Take was asked for.
 func Break(ctx context.Context, l *ledger.Ledger, b Breaking) (Broken, error) {
 	reason, err := Reason(b.Reason, "a lease is broken", "why the holder does not come back")
 	if err != nil {
@@ -212,7 +213,7 @@ func Break(ctx context.Context, l *ledger.Ledger, b Breaking) (Broken, error) {
 		return takeOff(d, v, event.Break, reason, b.Take)
 	})
 	if e == nil {
-		return Broken{}, err
+		return Broken{Grant: promised(l, b.Want, b.Take, err)}, err
 	}
 	broken.Event = *e
 	broken.Grant = granted(l, *e, b.Take)
@@ -238,6 +239,15 @@ func takeOff(d *ledger.Draft, v ledger.View, kind event.Kind, reason string, tak
 	act.By.Operation = d.NewID()
 	_, err := d.Add(act)
 	return err
+}
+
+// promised is what take may get by a push of which it is not known whether it arrived;
+// nil for any other error.
+func promised(l *ledger.Ledger, w ledger.Want, take *Acquisition, err error) *Grant {
+	if take == nil || !ledger.IsUnsettled(err) {
+		return nil
+	}
+	return &Grant{Remote: l.Remote, Name: w.Name, Operation: take.Operation}
 }
 
 // granted is what take got by an event, nil where it asked for nothing.

@@ -64,6 +64,9 @@ type Acquisition struct {
 	Waiting Waiting
 	// Operation is the id to take it under; the zero id makes a new one.
 	Operation ulid.ULID
+	// Unknown is the operation of an earlier Acquire with this Root of which it was not
+	// known whether it had taken the lease; mostly zero. If it has, that is the grant.
+	Unknown ulid.ULID
 	// Tie is the PID of a process that the hold is to last as long as, so that
 	// Recover can free it after that; 0 for none.
 	Tie int
@@ -72,7 +75,8 @@ type Acquisition struct {
 // Acquire takes a lease with one compare-and-swap at the authority. It returns
 // a fault of class Held when somebody else, or this very session, has it and
 // the wait is over, and at once when it is frozen; nothing has been changed then. When ctx ends it leaves
-// nothing behind. After a ledger.UnsettledError the lease may be held, or come to be.
+// nothing behind. After a ledger.UnsettledError the lease may be held, or come to be:
+// the grant then has all but event and fence.
 func Acquire(ctx context.Context, l *ledger.Ledger, a Acquisition) (Grant, error) {
 	grant, witness, err := acquire(ctx, l, a, a.Tie != 0)
 	if witness != nil { // what it recorded is of use when nobody has it locked
@@ -101,6 +105,9 @@ func acquire(ctx context.Context, l *ledger.Ledger, a Acquisition, recorded bool
 			a.Want.Name, a.Want.Branch = v.Name, v.Branch
 			if busy = v.Hold(); busy != nil {
 				own = Owns(a.Root, v.Tip)
+				if own && busy.Operation == a.Unknown {
+					return errHeldSince
+				}
 				return Held(l, v, own)
 			}
 			if err := InFrost(ctx, l, v); err != nil {
@@ -115,8 +122,18 @@ func acquire(ctx context.Context, l *ledger.Ledger, a Acquisition, recorded bool
 			}
 			return Take(ctx, d, v, a)
 		})
+		if errors.Is(err, errHeldSince) {
+			grant, err := taken(ctx, l, a.Want, busy)
+			return grant, witness, err
+		}
 		if e != nil && err != nil { // ctx ended just after it was taken
-			return Grant{}, witness, errors.Join(err, giveBack(ctx, l, a.Want, a.Root))
+			err = errors.Join(err, giveBack(ctx, l, a.Want, a.Root))
+		}
+		if ledger.IsUnsettled(err) {
+			return Grant{Remote: l.Remote, Name: a.Want.Name, Operation: a.Operation}, witness, err
+		}
+		if e != nil && err != nil {
+			return Grant{}, witness, err
 		}
 		if err == nil {
 			tidy(l, l.Dir.Sweep(l.Remote, e.Name, a.Operation))
@@ -126,6 +143,37 @@ func acquire(ctx context.Context, l *ledger.Ledger, a Acquisition, recorded bool
 			return Grant{}, witness, errors.Join(err, ctx.Err())
 		}
 	}
+}
+
+// errHeldSince ends an acquire by the finding that an earlier one has the lease.
+var errHeldSince = errors.New("an earlier acquire has taken it")
+
+// taken is the grant of a hold, as it was given.
+func taken(ctx context.Context, l *ledger.Ledger, w ledger.Want, h *event.Hold) (Grant, error) {
+	g := Grant{Remote: l.Remote, Name: w.Name, Operation: h.Operation, Fence: h.Fence}
+	v, err := l.Fetch(ctx, w)
+	if err != nil {
+		return g, err
+	}
+	err = Walk(ctx, l, v, func(e event.Event) bool {
+		if e.ID == h.TakenBy {
+			g.Event = e
+		}
+		return g.Event.OID == ""
+	})
+	return g, err
+}
+
+// NotKnown is the fault of a lease of which it is not known whether g came to be. again
+// is the command line that finds out.
+func NotKnown(g Grant, cause error, again string) error {
+	f := fault.New(fault.Unreachable, "it is not known whether operation %s has taken the lease %s: %w", g.Operation, g.Name, cause).
+		WithHint("%s", again)
+	if told, ok := errors.AsType[*fault.Error](cause); ok && told.Class == fault.Ambiguous { // the chain has to be mended first
+		f.Class, f.Facts = told.Class, told.Facts
+		f.WithHint("%s   (then: %s)", told.Hint, again)
+	}
+	return f
 }
 
 // dismiss lets go of the witness of an operation that ended with err. Its files

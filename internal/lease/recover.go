@@ -34,7 +34,8 @@ type Recovered struct {
 // Recover frees a lease if this clone can prove that the operation which holds
 // it is gone: by the witness and the record that it left here. In every other
 // case, and when the operation has steps to be finished, it returns a fault of
-// class Held, which says what was compared; nothing has been changed then.
+// class Held, which says what was compared; nothing has been changed then. With a
+// ledger.UnsettledError it is as in Break.
 func Recover(ctx context.Context, l *ledger.Ledger, r Recovery) (Recovered, error) {
 	if r.Take != nil && r.Take.Operation.IsZero() {
 		r.Take.Operation = l.NewID()
@@ -67,7 +68,7 @@ func Recover(ctx context.Context, l *ledger.Ledger, r Recovery) (Recovered, erro
 		if witness != nil {
 			err = errors.Join(err, witness.Close())
 		}
-		return Recovered{}, err
+		return Recovered{Broken: Broken{Grant: promised(l, r.Want, r.Take, err)}}, err
 	}
 	tidy(l, witness.Remove())
 	done.Event, done.Grant = *e, granted(l, *e, r.Take)
