@@ -21,8 +21,8 @@ Takes the lease NAME, by default the one of the target branch. The token that
 proves it is printed for the shell to evaluate; or, where GIT_LEASE_SESSION
 names this session, kept for it in the repository and printed nowhere.
 
-Where it cannot be found out whether the lease was taken, the token is printed all
-the same, and the command fails: the same again, in that shell, tells.
+Where it is not known whether the lease was taken, the token is printed all the
+same, and the command fails: the same again, in that shell, finds out.
 
 The lease is held until it is released. --watch-pid lets git lease recover free
 it when that process is gone: a shell's, which is $$ ($fish_pid in fish).`,
