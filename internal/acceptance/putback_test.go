@@ -172,3 +172,64 @@ func TestRewoundBranchIsPutBack(t *testing.T) {
 		t.Errorf("acknowledged are %+v", got)
 	}
 }
+
+// Records and verifications were deleted, and somebody landed before anybody noticed:
+// a clone that saw the old ones merges them back, as they were, below what came since.
+func TestNotesBegunAnewAreMerged(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s, looked := clone(t, remote), clone(t, remote)
+	s.write(map[string]string{"one": "1\n", "two": "2\n"})
+	s.exits(0, "git-land", "-x", "true", "-m", "one", "--", "one")
+	s.exits(0, "git-land", "-x", "true", "-m", "two", "--", "two")
+	looked.reconciles(0)
+	const records, checks = "refs/notes/landing/main", "refs/notes/verification"
+	tree := gittest.Git(t, remote, "rev-parse", "main^{tree}")
+	note := func(ref, on string) string { return gittest.Git(t, remote, "notes", "--ref="+ref, "show", on) }
+	one, two, checked := note(records, "main~"), note(records, "main"), note(checks, tree)
+	gittest.Git(t, remote, "update-ref", "-d", records)
+	gittest.Git(t, remote, "update-ref", "-d", checks)
+	late := clone(t, remote)
+	late.write(map[string]string{"three": "3\n"})
+	late.exits(0, "git-land", "-x", "true", "-m", "three", "--", "three")
+	late.exits(0, "git-land", "verify", "--record", "fail", "--check", "default", "--tree", tree) // of the same tree, and later
+	before := gittest.Refs(t, remote)
+
+	got := looked.reconciles(7)
+	if got.codes() != "verifications-not-fetched event-without-record event-without-record" {
+		t.Errorf("found %q", got.codes())
+	}
+	for _, f := range got.Report.Findings {
+		if f.Command != "git land reconcile --fix" {
+			t.Errorf("%s is settled by %q", f.Code, f.Command)
+		}
+	}
+	looked.session("theirs").exits(0, "git-lease", "acquire")
+	looked.exits(3, "git-land", "reconcile", "--fix")
+	sameRefs(t, "under a hold", map[string]string{records: before[records], checks: before[checks]}, map[string]string{
+		records: gittest.Refs(t, remote)[records], checks: gittest.Refs(t, remote)[checks]})
+	looked.session("theirs").exits(0, "git-lease", "release")
+	if got := looked.reconciles(0, "--fix"); len(got.Report.Settled) != 3 {
+		t.Errorf("settled %+v", got.Report.Settled)
+	}
+	if a, b := note(records, "main~2"), note(records, "main~"); a != one || b != two {
+		t.Errorf("the records are\n%s\n%s\nand were\n%s\n%s", a, b, one, two)
+	}
+	// What came since counts for more.
+	if got := note(checks, tree); !strings.HasPrefix(got, checked+"\n") || !strings.Contains(got, `"verdict":"fail"`) {
+		t.Errorf("the verifications are\n%s\nand were\n%s", got, checked)
+	}
+	for ref, was := range before {
+		if strings.HasPrefix(ref, "refs/notes/") {
+			gittest.Git(t, remote, "merge-base", "--is-ancestor", was, ref)
+		}
+	}
+	if left := looked.git("for-each-ref", "refs/lease-remote/origin/lost"); left != "" {
+		t.Errorf("left: %s", left)
+	}
+	if n := strings.Count(kinds(t, remote), "repair"); n != 0 {
+		t.Errorf("%d repairs of what was merged", n)
+	}
+	late.reconciles(0)
+	late.reconciles(0, "--fix")
+}

@@ -72,6 +72,12 @@ type NoteDraft struct {
 // concurrent writers lose each other's lines in silence. It returns a fault of
 // class Ambiguous where a note has lines of a newer format.
 func (l *Ledger) AppendNotes(ctx context.Context, tip object.OID, subject string, lines []NoteLine) (NoteDraft, error) {
+	return l.writeNotes(ctx, tip, nil, subject, lines, false)
+}
+
+// writeNotes is AppendNotes with further parents of the notes commit; before puts the
+// lines above what is in the notes.
+func (l *Ledger) writeNotes(ctx context.Context, tip object.OID, further []object.OID, subject string, lines []NoteLine, before bool) (NoteDraft, error) {
 	var d NoteDraft
 	stamp, err := l.Repo.Stamp(l.Now())
 	if err != nil {
@@ -93,9 +99,9 @@ func (l *Ledger) AppendNotes(ctx context.Context, tip object.OID, subject string
 			return d, fmt.Errorf("read notes: %w", err)
 		}
 		root = c.Tree
-		commit.Parents = []object.OID{tip}
+		commit.Parents = append([]object.OID{tip}, further...)
 	}
-	w := noteWriter{ledger: l, made: map[object.OID]object.Object{}}
+	w := noteWriter{ledger: l, made: map[object.OID]object.Object{}, before: before}
 	for _, line := range lines {
 		w.on = line.On
 		if root, err = w.insert(ctx, root, string(line.On), []byte(line.Text+"\n")); err != nil {
@@ -123,6 +129,7 @@ type noteWriter struct {
 	ledger *Ledger
 	made   map[object.OID]object.Object
 	on     object.OID // whose note is written
+	before bool       // lines go above what is there
 }
 
 func (w noteWriter) add(k object.Kind, data []byte) object.OID {
@@ -214,7 +221,7 @@ func (w noteWriter) insert(ctx context.Context, tree object.OID, rest string, te
 	return w.add(object.Tree, data), nil
 }
 
-// appended is a note with text behind what it has.
+// appended is a note with text behind what it has, or before it.
 func (w noteWriter) appended(ctx context.Context, note object.OID, text []byte) (object.OID, error) {
 	old, err := w.read(ctx, note)
 	if err != nil {
@@ -225,6 +232,9 @@ func (w noteWriter) appended(ctx context.Context, note object.OID, text []byte) 
 	}
 	if format, newer := newerIn(old.Data); newer {
 		return "", newerNotes(w.on, format)
+	}
+	if w.before {
+		return w.add(object.Blob, append(slices.Clip(text), old.Data...)), nil
 	}
 	if n := len(old.Data); n > 0 && old.Data[n-1] != '\n' {
 		old.Data = append(old.Data, '\n')

@@ -365,12 +365,18 @@ func (s *state) compareChecks() {
 			judgedBy = ""
 		}
 	}
-	if judgedBy == "" && v.LostVerifications == "" {
+	var saw object.OID // that others took the place of
+	if n := len(s.lostChecks); n > 0 {
+		saw = s.lostChecks[n-1]
+	}
+	if judgedBy == "" && v.LostVerifications == "" && saw == "" {
 		return
 	}
-	f := Finding{Code: ChecksNotFetched, Object: cmp.Or(judgedBy, v.LostVerifications)}
+	f := Finding{Code: ChecksNotFetched, Object: cmp.Or(judgedBy, v.LostVerifications, saw)}
 	acknowledge := s.command("git", "land", "reconcile", "--fix", "--reason", "WHY")
 	switch {
+	case saw != "":
+		f.Command = s.command("git", "land", "reconcile", "--fix")
 	case v.LostVerifications != "":
 		f.Command = s.l.PutBackVerifications("")
 	case v.Verifications == "" && !s.missing(judgedBy):

@@ -38,6 +38,9 @@ func fix(ctx context.Context, l *ledger.Ledger, r Request) (Report, error) {
 	}
 	operation := l.NewID()
 	planned := map[string]Finding{}
+	if s, err = s.restore(ctx, operation, planned); err != nil {
+		return s.report, err
+	}
 	refusals := 0
 	for round := 0; ; round++ {
 		work := s.fixable()
@@ -76,6 +79,37 @@ func fix(ctx context.Context, l *ledger.Ledger, r Request) (Report, error) {
 	}
 	s.sort(s.report.Settled)
 	return s.report, nil
+}
+
+// restore merges notes that this clone saw and that others took the place of, and looks
+// again. What it may have settled is put into planned.
+func (s *state) restore(ctx context.Context, operation ulid.ULID, planned map[string]Finding) (*state, error) {
+	for try := 0; s.view.Problem == nil && s.chainErr == nil; try++ {
+		lost, err := s.l.HasLost(ctx, s.view)
+		if err != nil || !lost {
+			return s, err
+		}
+		if _, err := s.allowed(operation); err != nil {
+			return s, err
+		}
+		said, err := s.l.Restore(ctx, s.view)
+		if err != nil {
+			return s, err
+		}
+		if said != nil && try >= maxRefusals || try == maxRounds {
+			return s, fault.New(fault.Unreachable, "%s did not take the notes that were lost: %v", s.l.Remote, said).
+				WithHint("%s", s.command("git", "land", "reconcile", "--fix"))
+		}
+		for _, f := range s.report.Findings {
+			if f.Code == EventWithoutRecord || f.Code == ChecksNotFetched {
+				planned[f.id()] = f
+			}
+		}
+		if s, err = look(ctx, s.l, s.r); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
 }
 
 func (f Finding) id() string {

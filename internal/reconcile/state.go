@@ -38,6 +38,7 @@ type state struct {
 	tipGone    bool         // the commit at which the branch came under the lease is not on it
 	unseen     map[int]bool // of the events, overrides that were announced and did not come
 	operations []operation
+	lostChecks []object.OID  // tips of verifications that this clone saw, and others took the place of
 	keepers    []event.Event // tips of the leases that list the branch
 
 	landings   []*landing // with a part in the branch, in the order of their events
@@ -76,6 +77,10 @@ func read(ctx context.Context, l *ledger.Ledger, r Request) (*state, error) {
 func readView(ctx context.Context, l *ledger.Ledger, r Request, v ledger.View) (*state, error) {
 	s := &state{ctx: ctx, l: l, r: r, view: v, byID: map[ulid.ULID]*landing{}, settled: map[pair]bool{}}
 	if err := s.readOperations(); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.lostChecks, err = l.LostVerifications(ctx, v); err != nil {
 		return nil, err
 	}
 	var chainErr, notesErr error
