@@ -210,3 +210,43 @@ func TestBranchUnderTwoLeases(t *testing.T) {
 	s.write(map[string]string{"one": "1\n"})
 	s.landUnit("one")
 }
+
+// Where refs cannot move together the event goes first, and resume brings the refs
+// after it; given up, they stay where they are, and the log says that it is not seen.
+func TestOverrideThatDiedWithoutAtomic(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"resume", "abort"} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			remote, s, _ := zeroLanded(t, true)
+			c := gittest.Commit(t, s.dir, "by hand", map[string]string{"hand": "1\n"})
+			s = s.with("STAGE=" + t.TempDir())
+			hook := filepath.Join(s.dir, ".git/hooks/pre-push")
+			gittest.Script(t, hook, "#!/bin/sh\nkill -s KILL -- \"-$(cat \"$STAGE/group\")\"\n")
+			group := filepath.Join(strings.TrimPrefix(s.env[len(s.env)-1], "STAGE="), "group")
+			r := gittest.RunGroup(t, s.cmd("git-land", "override", "--reason", "by hand", c+":main"), group)
+			if got := kinds(t, remote); r.Code != 137 || !strings.HasSuffix(got, " override") {
+				t.Fatalf("exit %d, events %q\n%s%s", r.Code, got, r.Stdout, r.Stderr)
+			}
+			if err := os.Remove(hook); err != nil {
+				t.Fatal(err)
+			}
+			seen := false
+			if end == "abort" {
+				if r = s.exits(0, "git-land", "abort", "--reason", "not wanted"); !strings.Contains(r.Stdout, "is given up; a push of it that is still on its way") {
+					t.Errorf("abort says %s%s", r.Stdout, r.Stderr)
+				}
+			} else {
+				r, seen = s.exits(0, "git-land", "resume"), true
+			}
+			if moved := gittest.Git(t, remote, "rev-parse", "main") == c; moved != seen {
+				t.Errorf("main moved %v: %s%s", moved, r.Stdout, r.Stderr)
+			}
+			if r := s.exits(0, "git-land", "log"); strings.Contains(r.Stdout, "not seen on the branch") == seen {
+				t.Errorf("the log says %s", r.Stdout)
+			}
+			s.exits(0, "git-land", "reconcile")
+			nothingOpen(t, s, remote)
+		})
+	}
+}

@@ -51,6 +51,8 @@ type Conclusion struct {
 	// does by hand what was left undone there.
 	Local string `json:"local,omitempty"`
 	Hint  string `json:"hint,omitempty"`
+	// left are moves of an override that was given up, which its pushes may make still.
+	left []event.Update
 	// Again is the whole command that would land its change anew, in the worktree
 	// that began it; empty where it has landed, or where that is not known here.
 	Again string `json:"again,omitempty"`

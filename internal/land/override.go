@@ -15,9 +15,12 @@ func concludeOverride(ctx context.Context, l *ledger.Ledger, j journal, from ses
 	c := Conclusion{Operation: j.Operation, Remote: l.Remote, Lease: j.Lease, Branch: j.Branch, Override: j.Override}
 	o := lease.DeadOverride{Want: ledger.Want{Name: j.Lease, Branch: j.Branch}, Operation: j.Operation, Updates: j.Override,
 		Reason: j.Reason, Rewrite: j.Rewrite, Apart: j.Follow, Tries: j.attempts()}
-	var err error
-	if c.Landed, err = o.Settle(ctx, l, from, reason); err == nil && !c.Landed {
+	made, left, err := o.Settle(ctx, l, from, reason)
+	if c.Landed = made; err == nil && !made {
 		c.GivenUp, c.Again = reason != "", o.Again(l)
+	}
+	if c.left = left; len(left) > 0 {
+		c.MayArrive = left[0].Old
 	}
 	return c, err
 }
@@ -26,6 +29,10 @@ func (c Conclusion) overrideString() string {
 	moves := c.Override[0].Ref.Branch()
 	if more := len(c.Override) - 1; more > 0 {
 		moves += fmt.Sprintf(" and %d more", more)
+	}
+	if len(c.left) > 0 {
+		return fmt.Sprintf("operation %s, which has announced that it moves %s past the lease %s, is given up; a push of it that is still on its way could do so as long as %s is at %s",
+			c.Operation, moves, c.Lease, c.left[0].Ref.Branch(), nonEmpty(c.left[0].Old.Short(), "(none)"))
 	}
 	if c.Landed {
 		return fmt.Sprintf("operation %s had died after it had moved %s past the lease %s", c.Operation, moves, c.Lease)

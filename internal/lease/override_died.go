@@ -105,32 +105,34 @@ func (o DeadOverride) Again(l *ledger.Ledger) string {
 // chain and has moved its refs: where a server took only a part, Settle adds the
 // rest. Otherwise nothing of it is there, and nothing can come: the chain has moved
 // past its push, by a void if need be, which gives why. Refs that follow their event are
-// moved now, unless why says that the override is given up.
+// moved now, unless why says that the override is given up: then left are those that
+// have not moved, and that a push of the dead process may move still.
 //
 // The error is of class Held where it is not known yet, since the push may still
 // arrive, and the lease is somebody else's, or frozen. from is the session that asks.
-func (o DeadOverride) Settle(ctx context.Context, l *ledger.Ledger, from session.Source, why string) (made bool, err error) {
+func (o DeadOverride) Settle(ctx context.Context, l *ledger.Ledger, from session.Source, why string) (made bool, left []event.Update, err error) {
 	brought, err := from.Load()
 	if err != nil && !errors.Is(err, session.ErrNoToken) {
-		return false, err
+		return false, nil, err
 	}
 	e, others, err := o.outrun(ctx, l, brought.Root, why)
-	if err != nil {
-		return false, err
-	}
-	if e != nil && !o.Apart || e != nil && why != "" {
-		return true, nil
+	if err != nil || e != nil && !o.Apart {
+		return e != nil, nil, err
 	}
 	// In a connection of its own, after the chain: one listing is no snapshot.
 	refs, err := l.Refs(ctx)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
-	if e != nil {
-		left := slices.DeleteFunc(slices.Clone(e.By.Updates), func(u event.Update) bool { return refs[u.Ref] != u.Old })
-		return true, moveApart(ctx, l, *e, left)
+	if e == nil {
+		made, err = o.complete(ctx, l, refs, others)
+		return made, nil, err
 	}
-	return o.complete(ctx, l, refs, others)
+	left = slices.DeleteFunc(slices.Clone(e.By.Updates), func(u event.Update) bool { return refs[u.Ref] != u.Old })
+	if why != "" {
+		return len(left) == 0, left, nil
+	}
+	return true, nil, moveApart(ctx, l, *e, left)
 }
 
 // outrun moves the chain past the pushes of the override, unless one has arrived:
