@@ -23,7 +23,8 @@ func overrideCommand() *command {
 Pushes REFSPEC..., as git push has them (HEAD:main, main, or :old to delete),
 past lease and verification, whoever holds the lease. In the same transaction it
 writes down who did so, why, and which refs moved from where to where. What a
-branch has is dropped only where the refspec says so, by a + before it.`,
+branch has is dropped only where the refspec says so, by a + before it. The same
+command again finds what was made; where it was killed, git land resume tells.`,
 		examples: `
 git land override --reason "the release broke, reverting by hand" HEAD:main
 git land override --reason "that landing has to go" +origin/main~1:main

@@ -166,11 +166,11 @@ func loadJournal(dir session.Dir, op ulid.ULID) (journal, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return j, err
 	case err != nil:
-	case j.Format > max(journalFormat, lease.OverrideFormat): // after a rollback: it may have the token of a lease that is held
-		return j, fault.New(fault.Failed, "the journal of operation %s, which did not end, has format %d, and this version knows %d", op, j.Format, lease.OverrideFormat).
+	case j.Format > j.known(): // after a rollback: it may have the token of a lease that is held
+		return j, fault.New(fault.Failed, "the journal of operation %s, which did not end, has format %d, and this version knows %d", op, j.Format, j.known()).
 			WithHint("install a newer gitland, one that knows journals of format %d, and run: git land resume", j.Format)
-	case j.Format != journalFormat && (j.Format != lease.OverrideFormat || j.Override == nil):
-		err = fmt.Errorf("journal format %d, and this version knows %d", j.Format, journalFormat)
+	case j.Format != j.known():
+		err = fmt.Errorf("journal format %d, and this version knows %d", j.Format, j.known())
 	case j.Operation != op || j.Lease == "" || j.Branch == "" || j.Remote == "":
 		err = errors.New("it is not the journal of that operation")
 	}
@@ -183,6 +183,14 @@ func loadJournal(dir session.Dir, op ulid.ULID) (journal, error) {
 }
 
 const journalFormat = 1
+
+// known is the format of journals such as j.
+func (j journal) known() int {
+	if j.Override != nil {
+		return lease.OverrideFormat
+	}
+	return journalFormat
+}
 
 // ListUnfinished lists the landings of this clone that have a journal: those that
 // are under way, and those whose process died. With an error about a journal that
