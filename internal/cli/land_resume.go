@@ -21,12 +21,13 @@ func resumeCommand() *command {
 		synopsis: "[OPERATION] [--json] [OPTION...]",
 		summary:  "bring a landing that did not end to its end",
 		about: `
-Asks the remote what became of a landing, or an override, whose process died, and
-finishes it; or makes sure that it can no longer arrive, and says that it did not
-land, with exit code 1. Without OPERATION it does so for all that this worktree began,
-as every git land does first. Where there is none, exit code 0 says of no change
-that it landed: for that, run the same git land again. One that died in another
-clone is finished here as far as it reached the remote, after a break.`,
+Asks the remote what became of a landing whose process died, or of an override,
+and finishes it; or makes sure that it can no longer arrive, and says that it
+did not land, with exit code 1. Without OPERATION it does so for all that this
+worktree began, as every git land does first. Where there is none, exit code 0
+says of no change that it landed: for that, run the same git land again. One
+that died in another clone is finished here as far as it reached the remote,
+after a break.`,
 		examples: `
 git land resume
 git land resume 01JZ6Y8T3N4V5W6X7Y8Z9ABCDE`,
