@@ -59,22 +59,27 @@ func TestOverrideThatDied(t *testing.T) {
 	push := 1 + slices.IndexFunc(killer.Calls(), func(args []string) bool { return slices.Contains(args, "push") })
 	for _, test := range []struct {
 		name   string
-		after  bool // the push
-		held   bool // the lease, by somebody else
-		resume int  // its code; -1 where there is none
+		after  bool   // the push
+		by     string // what somebody else has done to the lease: "acquire", "freeze" or nothing
+		resume int    // its code; -1 where there is none
 		says   string
 		again  string // what the same command says then
 	}{
-		{"arrived", true, false, 0, "after it had moved main past the lease", "already"},
-		{"arrived under a hold", true, true, -1, "", "already"},
-		{"did not arrive", false, false, 1, "did not happen", "past the lease"},
-		{"may arrive under a hold", false, true, 3, "may still arrive", "past the lease"},
+		{"arrived", true, "", 0, "after it had moved main past the lease", "already"},
+		{"arrived under a hold", true, "acquire", -1, "", "already"},
+		{"did not arrive", false, "", 1, "did not happen", "past the lease"},
+		{"may arrive under a hold", false, "acquire", 3, "may still arrive", "past the lease"},
+		{"may arrive under a freeze", false, "freeze", 3, "may still arrive", "past the lease"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			st := template.copy(t, gittest.KillGit(t), nil)
-			if test.held {
-				st.other.with("GIT_LEASE_SESSION=theirs").exits(0, "git-lease", "acquire")
+			theirs := st.other.with("GIT_LEASE_SESSION=theirs")
+			switch test.by {
+			case "acquire":
+				theirs.exits(0, "git-lease", "acquire")
+			case "freeze":
+				theirs.exits(0, "git-lease", "freeze", "main", "--reason", "it moves")
 			}
 			at := gittest.Point{N: push, After: test.after, Signal: syscall.SIGKILL}
 			if r, killed := st.kill(st.s, at, overriding...); !killed {
@@ -94,8 +99,11 @@ func TestOverrideThatDied(t *testing.T) {
 			if n := st.overridden(); n != 1 || st.events()["override"] != 1 {
 				t.Errorf("%d overrides, and events %v", n, st.events())
 			}
-			if test.held {
-				st.other.with("GIT_LEASE_SESSION=theirs").exits(0, "git-lease", "release")
+			switch test.by {
+			case "acquire":
+				theirs.exits(0, "git-lease", "release")
+			case "freeze":
+				theirs.exits(0, "git-lease", "thaw", "main")
 			}
 			st.s.exits(0, "git-land", "reconcile")
 			st.clean()

@@ -132,11 +132,13 @@ func (o Overriding) madeBefore(ctx context.Context, l *ledger.Ledger, v ledger.V
 	if slices.ContainsFunc(o.Updates, func(u event.Update) bool { return refs[u.Ref] != u.New }) || v.Tip == nil {
 		return nil, nil
 	}
+	n := 0
 	err = Walk(ctx, l, v, func(e event.Event) bool {
 		if e.Kind == event.Override && sameMoves(e.By.Updates, o.Updates) {
 			made = &e
 		}
-		return made == nil
+		n++
+		return made == nil && n < lookBack
 	})
 	return made, err
 }
