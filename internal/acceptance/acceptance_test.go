@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	_ "gitland/internal/cli" // in the executables, which a cached result must be of
 	"gitland/internal/gittest"
 )
 

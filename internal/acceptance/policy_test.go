@@ -176,3 +176,24 @@ func TestPolicyOfAnotherLease(t *testing.T) {
 	s.exits(0, "git-land", "override", "--reason", "lease.name", "HEAD:main")
 	s.exits(0, "git-land", "-x", "true", "-m", "b", "--", "b")
 }
+
+// The branches that the team protects are kept by the hook of each clone, which asks nobody
+// for that, and by the server's; those that a clone's user adds as well.
+func TestPolicyProtects(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	agrees(t, h.remote, "main", "[lease]\n\tprotect = main\n\tprotect = release/*\n")
+	c := h.commit() // and what git fetched is known to the hook
+	h.pushes(h.seat, 1, "release/1 is protected", "origin", c+":refs/heads/release/1")
+	h.git("config", "lease.protect", "own/**")
+	h.pushes(h.seat, 1, "own/a/b is protected", "origin", c+":refs/heads/own/a/b")
+	h.pushes(h.seat, 1, "main is protected", "origin", c+":main")
+	if n := h.pushes(h.seat, 0, "", "origin", c+":refs/heads/topic"); n != 1 {
+		t.Errorf("a branch that nobody protects took %d connections, want 1", n)
+	}
+	newSeat(t, h.remote).exits(0, "git-lease", "hook", "install", "--server")
+	h.pushes(h.seat, 1, "remote: git lease: ", "--no-verify", "origin", c+":refs/heads/release/1")
+	h.pushes(h.seat, 0, "", "--no-verify", "origin", c+":refs/heads/own/a")
+	h.write(map[string]string{"second": "2\n"})
+	h.exits(0, "git-land", "-x", "true", "-m", "second", "--", "second")
+}

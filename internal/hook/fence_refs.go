@@ -48,9 +48,15 @@ func (f *fence) look(ctx context.Context, updates []event.Update) error {
 	if err != nil {
 		return err
 	}
-	if f.keep, err = patterns(f.l.Repo.Config, head); err != nil {
+	patterns, err := f.l.KnownProtect(ctx, ledger.Want{})
+	if err != nil {
 		return err
 	}
+	target, err := f.l.KnownTarget(ctx)
+	if err != nil {
+		return err
+	}
+	f.keep = protect(patterns, head, target)
 	if err := f.read(ctx, updates); err != nil {
 		return err
 	}

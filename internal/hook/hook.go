@@ -20,8 +20,6 @@ import (
 	"strings"
 
 	"gitland/internal/event"
-	"gitland/internal/fault"
-	"gitland/internal/git"
 	"gitland/internal/object"
 )
 
@@ -34,22 +32,12 @@ type protection struct {
 // chosen reports whether somebody has said what is protected.
 func (p protection) chosen() bool { return len(p.patterns) > 0 }
 
-// patterns are those of lease.protect; the branches given stand for them where there
-// are none.
-func patterns(c git.Config, otherwise ...object.Ref) (protection, error) {
-	var p protection
-	for _, pattern := range c.All("lease.protect") {
-		pattern = strings.TrimPrefix(pattern, "refs/heads/")
-		p.patterns = append(p.patterns, pattern)
-		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			return p, fault.New(fault.Usage, "config lease.protect: %q is no pattern such as main or release/*", pattern).
-				WithHint("git config --edit")
-		}
+// protect is what patterns name; the branches given stand for them where there are none.
+func protect(patterns []string, otherwise ...object.Ref) protection {
+	if len(patterns) > 0 {
+		return protection{patterns: patterns}
 	}
-	if len(p.patterns) == 0 {
-		p.branches = otherwise
-	}
-	return p, nil
+	return protection{branches: otherwise}
 }
 
 // covers reports whether a branch is protected. A pattern is that of path.Match, on

@@ -14,6 +14,7 @@ import (
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 	"gitland/internal/session"
 )
 
@@ -109,31 +110,39 @@ func Guard(ctx context.Context, l *ledger.Ledger, p Push) error {
 }
 
 // Unchosen says what to do about a push where it cannot be told which repository
-// decides: why is that. What could be protected anywhere is refused, by lease.protect,
-// else land.onto, else where any remote's HEAD is; all else goes. Where none of them is known every
-// branch could be.
+// decides: why is that. What could be protected anywhere is refused, by the lease.protect
+// of each remote, else its target; all else goes. Where none of them is known every branch
+// could be.
 func Unchosen(ctx context.Context, repo *git.Repo, updates []event.Update, why error) error {
-	keep, err := patterns(repo.Config)
+	policies, err := policy.NewReader(repo)
 	if err != nil {
 		return err
 	}
-	if onto := repo.Config.Get("land.onto"); len(keep.patterns) == 0 && onto != "" {
-		keep.patterns = []string{strings.TrimPrefix(onto, "refs/heads/")}
-	}
-	if len(keep.patterns) == 0 {
-		for _, remote := range repo.Config.Remotes() {
-			tracked, err := repo.SymbolicRef(ctx, object.Ref("refs/remotes/"+remote+"/HEAD"))
-			if err != nil {
-				return err
-			}
-			if branch, known := strings.CutPrefix(string(tracked), "refs/remotes/"+remote+"/"); known {
-				keep.patterns = append(keep.patterns, branch)
-			}
+	var patterns []string
+	var heads []object.Ref
+	for _, remote := range repo.Config.Remotes() {
+		at := "refs/remotes/" + remote + "/"
+		team, err := policies.At(ctx, at+"HEAD")
+		if err != nil {
+			return err
+		}
+		patterns = append(patterns, team.Protect...)
+		if team.Target != "" {
+			heads = append(heads, team.Target)
+			continue
+		}
+		tracked, err := repo.SymbolicRef(ctx, object.Ref(at+"HEAD"))
+		if err != nil {
+			return err
+		}
+		if branch, known := strings.CutPrefix(string(tracked), at); known {
+			heads = append(heads, object.Ref("refs/heads/"+branch))
 		}
 	}
+	keep := protect(patterns, heads...)
 	for _, u := range updates {
 		ours := strings.HasPrefix(string(u.Ref), "refs/lease/") || strings.HasPrefix(string(u.Ref), "refs/notes/landing/") || u.Ref == "refs/notes/verification"
-		if ours || keep.covers(u.Ref) || len(keep.patterns) == 0 && strings.HasPrefix(string(u.Ref), "refs/heads/") {
+		if ours || keep.covers(u.Ref) || len(patterns)+len(heads) == 0 && strings.HasPrefix(string(u.Ref), "refs/heads/") {
 			return why
 		}
 	}
@@ -151,7 +160,8 @@ func interesting(l *ledger.Ledger, ref object.Ref) bool {
 // where this clone has never heard of it, and where it has to be asked anyway: by then it
 // may be another one. What was asked is in looked.
 func (p Push) protected(ctx context.Context, l *ledger.Ledger, own []event.Event, looked map[object.Ref]ledger.View) (protection, error) {
-	keep, err := patterns(l.Repo.Config)
+	patterns, err := l.KnownProtect(ctx, p.Want)
+	keep := protect(patterns)
 	if err != nil || keep.chosen() {
 		return keep, err
 	}

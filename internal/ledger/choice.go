@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"gitland/internal/object"
 	"gitland/internal/policy"
@@ -85,4 +86,20 @@ func (l *Ledger) KnownPolicy(ctx context.Context, branch object.Ref) (policy.Pol
 		return l.policies.At(ctx, string(branch))
 	}
 	return l.policies.At(ctx, l.mirror("heads/"+component(branch.Branch())))
+}
+
+// KnownProtect are the patterns of lease.protect on the target that w means, as far as
+// this clone has heard: from us, and from git, which may have fetched since.
+func (l *Ledger) KnownProtect(ctx context.Context, w Want) ([]string, error) {
+	p, err := l.Expected(ctx, w)
+	if err != nil || l.IsLocal() {
+		return p.Protect, err
+	}
+	if w.Branch == "" {
+		if w.Branch, err = l.KnownTarget(ctx); err != nil || w.Branch == "" {
+			return p.Protect, err
+		}
+	}
+	fetched, err := l.policies.At(ctx, "refs/remotes/"+l.Remote+"/"+w.Branch.Branch())
+	return slices.Concat(p.Protect, fetched.Protect), err
 }

@@ -92,16 +92,15 @@ func (p Policy) Commands() []Command {
 	return all
 }
 
-// over is p, with what it leaves open taken from own. A check that both name is p's.
+// over is p, with what it leaves open taken from own. A check that both name is p's;
+// what either protects is protected.
 func (p Policy) over(own Policy) Policy {
 	p.Target = cmp.Or(p.Target, own.Target)
 	p.Lease = cmp.Or(p.Lease, own.Lease)
 	if p.Paths == nil {
 		p.Paths = own.Paths
 	}
-	if p.Protect == nil {
-		p.Protect = own.Protect
-	}
+	p.Protect = slices.Concat(p.Protect, own.Protect) // who protects more has a reason
 	if p.Setup.Text == "" {
 		p.Setup = own.Setup
 	}
