@@ -136,27 +136,22 @@ func (d *Draft) Adopt(ctx context.Context, branch object.Ref, tip object.OID) er
 // them, which it may, since a branch is adopted once.
 func (d *Draft) unclaimed(ctx context.Context, branch object.Ref) error {
 	l := d.ledger
-	names, err := l.Names(ctx)
+	keepers, err := l.Keepers(ctx, branch)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
+	for _, keeper := range keepers {
+		name := keeper.Name
 		if name == d.view.Name {
 			continue
 		}
-		v, err := l.Fetch(ctx, Want{Name: name, Branch: d.view.Branch})
-		if err != nil {
-			return err
+		f := fault.New(fault.Conflict, "the branch %s is kept under the lease %s at %s, and cannot be under %s as well",
+			branch.Branch(), name, l.Remote, d.view.Name)
+		if team := d.view.Policy; team.Says("lease.name") && team.Lease == d.view.Name {
+			return f.WithHint("have lease.name in %s be %s, commit it, and: %s", policy.File, name,
+				l.Command("git", "land", "override", "--reason", "WHY", "HEAD:"+branch.Branch()))
 		}
-		if v.Tip != nil && slices.Contains(v.Tip.State.Branches, branch) {
-			f := fault.New(fault.Conflict, "the branch %s is kept under the lease %s at %s, and cannot be under %s as well",
-				branch.Branch(), name, l.Remote, d.view.Name)
-			if team := d.view.Policy; team.Says("lease.name") && team.Lease == d.view.Name {
-				return f.WithHint("have lease.name in %s be %s, commit it, and: %s", policy.File, name,
-					l.Command("git", "land", "override", "--reason", "WHY", "HEAD:"+branch.Branch()))
-			}
-			return f.WithHint("%s", fault.Command("git", "config", "lease.name", name))
-		}
+		return f.WithHint("%s", fault.Command("git", "config", "lease.name", name))
 	}
 	return nil
 }

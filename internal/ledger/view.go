@@ -95,15 +95,12 @@ func (l *Ledger) FetchKeeper(ctx context.Context, w Want) (View, error) {
 	if err != nil || v.Keeps(v.Branch) {
 		return v, err
 	}
-	names, err := l.Names(ctx)
+	keepers, err := l.Keepers(ctx, v.Branch)
 	if err != nil {
 		return v, err
 	}
-	for _, name := range names {
-		if name == v.Name {
-			continue
-		}
-		other, err := l.Fetch(ctx, Want{Name: name, Branch: v.Branch})
+	for _, keeper := range keepers {
+		other, err := l.Fetch(ctx, Want{Name: keeper.Name, Branch: v.Branch})
 		if err != nil || other.Keeps(v.Branch) {
 			return other, err
 		}
