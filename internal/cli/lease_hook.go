@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -27,9 +28,10 @@ Installs git's pre-push hook, by which a push from this clone to a protected
 branch (lease.protect, else the target) is refused unless its session holds the
 lease. With --server, in the repository that others push to: the hooks by which
 a branch moves only together with the event that names the move, whoever pushes,
-and with what. A hook that is there already goes on running, after ours.
-Installing twice changes nothing; uninstall puts back what was there. Status
-says what git runs, in each worktree.`,
+and with what. Git 2.54 and newer have the pre-push hook in their configuration;
+else it is a file where git looks for hooks. A hook that is there already goes
+on running, after ours. Installing twice changes nothing; uninstall puts back
+what was there. Status says what git runs, and in what order, in each worktree.`,
 		examples: `
 git lease hook install
 git lease hook install --server
@@ -114,22 +116,56 @@ func hookStatus(ctx context.Context, c *call) error {
 	if c.opts.Bool("json") {
 		return c.out.json(map[string]any{"hooks": slices.Concat([]hook.State{}, states)})
 	}
-	said := map[string]string{"absent": ", so nothing is refused here", "other": ", which is not ours, so nothing is refused here",
-		"inactive": ", which is not executable, so nothing is refused here", "outdated": ", of another version or place",
-		"gone": ", whose executable is gone"}
-	wanting := false
+	var mend []string
 	for _, s := range states {
-		also := ""
-		if s.Before != "" {
-			also = ", then " + s.Before
+		c.out.printf("%-8s  %s: %s\n", s.State, s.Worktree, hookState(s))
+		here := s.Worktree == repo.Top || repo.Top == ""
+		switch m := s.Mend(); {
+		case m == "":
+		case here && s.State != "disabled":
+			mend = append(mend, c.hookInstallCommand(ctx))
+		default:
+			mend = append(mend, m)
 		}
-		c.out.printf("%-8s  %s%s%s\n", s.State, s.Path, said[s.State], also)
-		wanting = wanting || s.State != "active"
 	}
-	if wanting {
-		c.err.printf("%s %s\n", paint(yellow, "hint:"), c.hookInstallCommand(ctx))
+	for i, m := range mend {
+		if !slices.Contains(mend[:i], m) {
+			c.err.printf("%s %s\n", paint(yellow, "hint:"), m)
+		}
 	}
 	return nil
+}
+
+// hookState is what git runs, in its order, and what there is to say of ours.
+func hookState(s hook.State) string {
+	var runs []string
+	for _, r := range s.Runs {
+		words := r.Command
+		if r.Ours && r.Config != "" {
+			words = r.Config
+		} else if r.Config != "" {
+			words = r.Config + " (" + words + ")"
+		}
+		runs = append(runs, words)
+	}
+	chain := cmp.Or(strings.Join(runs, ", then "), "nothing")
+	ignored := ""
+	if s.Ignored && s.State != "active" {
+		ignored = "; its configuration has our hook, for git 2.54 and newer, and this one is older"
+	}
+	switch s.State {
+	case "absent", "other":
+		return chain + ", and none of it is ours: nothing is refused here" + ignored
+	case "inactive":
+		return chain + "; " + s.Path + " is not executable: nothing is refused here" + ignored
+	case "disabled":
+		return chain + "; ours is switched off by " + s.Off + ": nothing is refused here"
+	case "outdated":
+		return chain + "; ours is of another version or place"
+	case "gone":
+		return chain + "; the executable of ours is gone"
+	}
+	return chain
 }
 
 // atServer reports whether the server's hooks are meant, or this is a repository
@@ -166,10 +202,16 @@ func (c *call) hooksChanged(changes []hook.Change, err error) error {
 	}
 	for _, done := range changes {
 		also := ""
+		if done.Config != "" && done.Done != "removed" {
+			also = ", which git runs as " + done.Config
+		}
 		if done.Before != "" && done.Done != "removed" {
-			also = ", runs " + done.Before + " after it"
+			also += ", runs " + done.Before + " after it"
 		} else if done.Before != "" {
-			also = ", and what was there before is back"
+			also += ", and what was there before is back"
+		}
+		if done.Left != "" {
+			also += "; " + done.Left + " was there before, and is left, since another hook is in its place"
 		}
 		c.out.printf("%-9s %s%s\n", done.Done, done.Path, also)
 	}

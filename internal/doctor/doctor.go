@@ -227,13 +227,18 @@ func (d *doctor) hooks(ctx context.Context) {
 		return
 	}
 	for _, s := range states {
-		install := fault.Command("git", "-C", s.Worktree, "lease", "hook", "install")
 		if s.State != "active" {
-			d.bad("hook", install, "in %s the pre-push hook is %s: a plain git push goes around the lease", s.Worktree, s.State)
+			why := ""
+			if s.Ignored {
+				why = ", and git before 2.54 does not run the one in its configuration"
+			} else if s.Off != "" {
+				why = " by " + s.Off
+			}
+			d.bad("hook", s.Mend(), "in %s the pre-push hook is %s%s: a plain git push goes around the lease", s.Worktree, s.State, why)
 			continue
 		}
 		if err := d.try(ctx, s); err != nil {
-			d.bad("hook", install, "in %s the pre-push hook lets a push through that it should refuse: %v", s.Worktree, err)
+			d.bad("hook", fault.Command("git", "-C", s.Worktree, "lease", "hook", "install"), "in %s the pre-push hook lets a push through that it should refuse: %v", s.Worktree, err)
 			continue
 		}
 		d.good("hook", "%s is active", s.Path)

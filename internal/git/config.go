@@ -163,6 +163,29 @@ func (r *Repo) PutConfig(ctx context.Context, key, value string) error {
 	return err
 }
 
+// UnsetConfig takes every value of key out of the repository's own configuration, and
+// the section with its last key. A key that is not there is no error.
+func (r *Repo) UnsetConfig(ctx context.Context, key string) error {
+	_, err := r.run(ctx, command{args: []string{"config", "--local", "--unset-all", key}})
+	if ExitCode(err) == 5 { // git-config(1): what was to be unset is not there
+		return nil
+	}
+	return err
+}
+
+// OwnConfig are the values of key in the repository's own configuration, which all its
+// worktrees share, as they are now.
+func (r *Repo) OwnConfig(ctx context.Context, key string) ([]string, error) {
+	out, err := r.run(ctx, command{reading: true, args: []string{"config", "--local", "-z", "--get-all", key}})
+	if ExitCode(err) == 1 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), nil
+}
+
 // HooksDir is the directory where git looks for hooks in this worktree, by
 // core.hooksPath or its own default. It need not exist.
 func (r *Repo) HooksDir(ctx context.Context) (string, error) {

@@ -128,7 +128,7 @@ type Push struct {
 	// uploads its objects there. A push of lease refs alone skips it,
 	// since pre-commit and its like would take an event for a branch.
 	Hooks bool
-	// HooksPath, when set, replaces core.hooksPath for this push.
+	// HooksPath, when set, is where this push finds its hooks, and the only place.
 	HooksPath string
 	Environ   []string // added to the environment, for the hook
 }
@@ -196,7 +196,7 @@ func (r *Repo) Push(ctx context.Context, p Push) (PushResult, error) {
 		config = append(config, name+"pushurl="+p.Remote.URL)
 	}
 	if p.HooksPath != "" {
-		config = append(config, "core.hooksPath="+p.HooksPath)
+		config = append(append(config, "core.hooksPath="+p.HooksPath), r.withoutConfiguredHooks()...)
 	}
 	out, err := r.run(ctx, command{args: append(args, specs...), config: config, env: p.Environ})
 	result := PushResult{Refs: parsePorcelain(out), Err: err}

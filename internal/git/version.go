@@ -47,17 +47,26 @@ func (r *Repo) checkVersion(ctx context.Context) error {
 func checkVersion(out string) error {
 	found, ok := strings.CutPrefix(out, "git version ")
 	found, _, _ = strings.Cut(strings.TrimSpace(found), " ")
-	parts := strings.SplitN(found, ".", 3)
-	if !ok || len(parts) < 2 {
-		return fmt.Errorf("git version: unexpected answer %q", out)
-	}
-	major, majorErr := strconv.Atoi(parts[0])
-	minor, minorErr := strconv.Atoi(parts[1])
-	if majorErr != nil || minorErr != nil {
+	major, minor, err := majorMinor(found)
+	if !ok || err != nil {
 		return fmt.Errorf("git version: unexpected answer %q", out)
 	}
 	if major < 2 || major == 2 && minor < 38 {
 		return &OldError{Found: found}
 	}
 	return nil
+}
+
+// majorMinor reads "2.39.5", "2.54.0.windows.1", "2.56.GIT" and their like.
+func majorMinor(version string) (major, minor int, err error) {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return 0, 0, fmt.Errorf("git version: unexpected answer %q", version)
+	}
+	major, majorErr := strconv.Atoi(parts[0])
+	minor, minorErr := strconv.Atoi(parts[1])
+	if majorErr != nil || minorErr != nil {
+		return 0, 0, fmt.Errorf("git version: unexpected answer %q", version)
+	}
+	return major, minor, nil
 }

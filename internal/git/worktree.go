@@ -51,9 +51,9 @@ func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
 // user's, no reflog that keeps every tree for months, all files whatever the
 // user's own work tree is limited to, no daemon left behind, and submodules as
 // they are.
-var private = []string{
-	"core.hooksPath=/dev/null", "core.logAllRefUpdates=false", "core.sparseCheckout=false",
-	"core.fsmonitor=false", "submodule.recurse=false",
+func (r *Repo) private() []string {
+	return append(r.withoutConfiguredHooks(), "core.hooksPath=/dev/null", "core.logAllRefUpdates=false", "core.sparseCheckout=false",
+		"core.fsmonitor=false", "submodule.recurse=false")
 }
 
 // AddWorktree makes a new work tree with a detached HEAD at commit and no files;
@@ -67,7 +67,7 @@ func (r *Repo) AddWorktree(ctx context.Context, path string, commit object.OID) 
 	c := *r
 	// Git would hand an index that the environment names down to the new work tree.
 	c.environ = append(WithoutRepoEnv(r.environ), "GIT_DIR="+r.GitDir)
-	_, err := c.run(ctx, command{config: private, args: []string{"worktree", "add", "--quiet", "--detach", "--no-checkout",
+	_, err := c.run(ctx, command{config: r.private(), args: []string{"worktree", "add", "--quiet", "--detach", "--no-checkout",
 		"--force", "--force", // once for a registered path, once more for a locked one
 		"--end-of-options", path, string(commit)}})
 	if err != nil {
@@ -80,11 +80,11 @@ func (r *Repo) AddWorktree(ctx context.Context, path string, commit object.OID) 
 // tracked files are reset, untracked ones are removed, and ignored ones, such as
 // caches and installed dependencies, stay.
 func (r *Repo) CheckoutClean(ctx context.Context, commit object.OID) error {
-	_, err := r.run(ctx, command{config: private, dir: r.Top, args: []string{"checkout", "--quiet", "--force", "--detach", string(commit), "--"}})
+	_, err := r.run(ctx, command{config: r.private(), dir: r.Top, args: []string{"checkout", "--quiet", "--force", "--detach", string(commit), "--"}})
 	if err != nil {
 		return err
 	}
-	_, err = r.run(ctx, command{config: private, dir: r.Top, args: []string{"clean", "--quiet", "-ffd"}})
+	_, err = r.run(ctx, command{config: r.private(), dir: r.Top, args: []string{"clean", "--quiet", "-ffd"}})
 	return err
 }
 
@@ -92,6 +92,6 @@ func (r *Repo) CheckoutClean(ctx context.Context, commit object.OID) error {
 // leaves index and files as they are, without running hooks. "git log --all"
 // shows what the HEAD of any work tree is at.
 func (r *Repo) Park(ctx context.Context, from, to object.OID) error {
-	_, err := r.run(ctx, command{config: private, args: []string{"update-ref", "--no-deref", "HEAD", string(to), string(from)}})
+	_, err := r.run(ctx, command{config: r.private(), args: []string{"update-ref", "--no-deref", "HEAD", string(to), string(from)}})
 	return err
 }

@@ -1,13 +1,12 @@
 package hook
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 
+	"gitland/internal/fault"
 	"gitland/internal/git"
 )
 
@@ -15,42 +14,71 @@ import (
 type State struct {
 	Worktree string `json:"worktree"` // the repository's directory, where it is bare
 	Hook     string `json:"hook"`
-	Path     string `json:"path"`
+	// Path is our hook, or where it would be.
+	Path string `json:"path"`
 	// State is "active", "outdated" (ours, of another version or place), "inactive"
-	// (ours, and not executable), "other" (a hook that is not ours), "absent", or "gone"
-	// (ours, and its executable is not there).
+	// (ours, and not executable), "disabled" (ours, and switched off in git's configuration),
+	// "other" (a hook that is not ours), "absent", or "gone" (ours, and its executable is not there).
 	State string `json:"state"`
-	// Before is the hook that runs after ours; empty for none.
+	// Runs is all that git runs, in its order.
+	Runs []Run `json:"runs"`
+	// Before is the hook that was there before ours, which runs it; empty for none.
 	Before string `json:"before,omitempty"`
+	// Off is the key of git's configuration that switches ours off, and Scope where it stands.
+	Off   string `json:"off,omitempty"`
+	Scope string `json:"scope,omitempty"`
+	// Ignored means that the configuration has our hook, and that this git is too old
+	// to run it from there.
+	Ignored bool `json:"ignored,omitempty"`
+}
+
+// A Run is one hook that git runs.
+type Run struct {
+	Config  string `json:"config,omitempty"` // the section of a configured hook
+	Command string `json:"command"`          // for a shell where it is configured; else the path
+	Ours    bool   `json:"ours"`
+}
+
+// Mend is the command by which our hook becomes active in that worktree.
+func (s State) Mend() string {
+	switch {
+	case s.State == "active":
+		return ""
+	case s.State != "disabled":
+		words := []string{"git", "-C", s.Worktree, "lease", "hook", "install"}
+		if s.Hook != PrePush {
+			words = append(words, "--server")
+		}
+		return fault.Command(words...)
+	case s.Scope == "local" || s.Scope == "worktree":
+		return fault.Command("git", "-C", s.Worktree, "config", "--"+s.Scope, "--unset-all", s.Off)
+	}
+	return fault.Command("git", "-C", s.Worktree, "config", "--local", s.Off, "true")
 }
 
 // Status says what git would run for the hooks, in each worktree of the repository: a
-// relative core.hooksPath is another directory in each. tool is as for Install.
+// relative core.hooksPath is another directory in each, and each can have a configuration of
+// its own. tool is as for Install.
 func Status(ctx context.Context, repo *git.Repo, tool string, names []string) ([]State, error) {
-	trees, err := repo.Worktrees(ctx)
+	configured, err := repo.RunsConfiguredHooks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	places, err := worktrees(ctx, repo)
 	if err != nil {
 		return nil, err
 	}
 	var states []State
-	for _, w := range trees {
-		if w.Gone {
-			continue
-		}
-		there, err := repo.In(ctx, w.Path)
-		if err != nil {
-			return states, err
-		}
-		dir, err := there.HooksDir(ctx)
-		if err != nil {
-			return states, err
-		}
+	for _, p := range places {
 		for _, name := range names {
-			s := State{Worktree: w.Path, Hook: name, Path: filepath.Join(dir, name)}
-			if s.State, err = stateOf(s.Path, name, tool); err != nil {
-				return states, err
+			s, err := p.state(name, tool)
+			if err == nil && configured {
+				err = p.configured(ctx, &s, tool)
+			} else if err == nil && name == PrePush {
+				s.Ignored, err = isConfigured(ctx, p.repo)
 			}
-			if s.State != "other" && s.State != "absent" && exists(s.Path+before) {
-				s.Before = s.Path + before
+			if err != nil {
+				return states, err
 			}
 			states = append(states, s)
 		}
@@ -58,30 +86,97 @@ func Status(ctx context.Context, repo *git.Repo, tool string, names []string) ([
 	return states, nil
 }
 
-func stateOf(path, name, tool string) (string, error) {
-	has, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "absent", nil
-	}
+// A place is a worktree, and the directory where git looks for hooks in it.
+type place struct {
+	repo      *git.Repo
+	path, dir string
+}
+
+// worktrees are the places of a repository.
+func worktrees(ctx context.Context, repo *git.Repo) ([]place, error) {
+	trees, err := repo.Worktrees(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	want, err := stub(name, tool)
+	var places []place
+	for _, w := range trees {
+		if w.Gone {
+			continue
+		}
+		p := place{path: w.Path}
+		if p.repo, err = repo.In(ctx, w.Path); err != nil {
+			return nil, err
+		}
+		if p.dir, err = p.repo.HooksDir(ctx); err != nil {
+			return nil, err
+		}
+		places = append(places, p)
+	}
+	return places, nil
+}
+
+// state is what there is in the directory of hooks.
+func (p place) state(name, tool string) (State, error) {
+	f := file{p.dir, name}
+	s := State{Worktree: p.path, Hook: name, Path: f.path(), State: "absent"}
+	at := f.ours()
+	if at == "" {
+		if _, err := os.Stat(f.path()); err == nil {
+			s.State = "other"
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return s, err
+		}
+	} else {
+		var err error
+		if s.State, err = stubState(at, name, tool); err != nil {
+			return s, err
+		}
+		s.Path, s.Before = at, f.next()
+		if executable(at) {
+			s.Runs = append(s.Runs, Run{Command: at, Ours: true})
+			if executable(s.Before) {
+				s.Runs = append(s.Runs, Run{Command: s.Before})
+			}
+		}
+	}
+	if at != f.path() && executable(f.path()) {
+		s.Runs = append(s.Runs, Run{Command: f.path()})
+	}
+	return s, nil
+}
+
+// configured adds what git runs by its configuration, before all else.
+func (p place) configured(ctx context.Context, s *State, tool string) error {
+	list, err := p.repo.ConfiguredHooks(ctx, s.Hook)
 	if err != nil {
-		return "", err
+		return err
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return "", err
-	case !isOurs(has):
-		return "other", nil
-	case info.Mode()&0o111 == 0:
-		return "inactive", nil
-	case !bytes.Equal(has, want):
-		return "outdated", nil
-	case !exists(tool):
-		return "gone", nil
+	var runs []Run
+	for _, h := range list {
+		r := Run{Config: "hook." + h.Name, Command: h.Command}
+		if r.Config == configuredName && s.Hook == PrePush {
+			state, err := stubState(stubPath(p.repo), s.Hook, tool)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				state = "gone"
+			case err != nil:
+				return err
+			case h.Command != command && state == "active":
+				state = "outdated"
+			}
+			r.Ours = true
+			if h.Off != "" {
+				state = "disabled"
+			}
+			if s.State != "active" || state == "active" {
+				s.State, s.Path = state, stubPath(p.repo)
+				s.Off, s.Scope = h.Off, h.Scope
+			}
+		}
+		if h.Off == "" {
+			runs = append(runs, r)
+		}
 	}
-	return "active", nil
+	s.Runs = append(runs, s.Runs...)
+	return nil
 }
