@@ -25,7 +25,9 @@ type Overriding struct {
 	// Rewrite are those of their refs that may lose what they have, as with "+" in git push.
 	Rewrite []object.Ref
 	// Announce only writes the event: who calls moves the refs, as git does after
-	// a pre-push hook.
+	// a pre-push hook. An announcement that the same person has just made, and that is
+	// the newest event, is not made again: git may run two hooks for one push, and a
+	// push may be tried again.
 	Announce bool
 }
 
@@ -116,7 +118,11 @@ func (p *past) compose(ctx context.Context, v ledger.View, d *ledger.Draft) erro
 			return err
 		}
 	}
-	_, err := d.Add(event.Event{Kind: event.Override, By: event.By{Operation: p.journal.Operation, Reason: p.o.Reason, Updates: updates, Announced: !p.together}})
+	e, err := d.Add(event.Event{Kind: event.Override, By: event.By{Operation: p.journal.Operation, Reason: p.o.Reason, Updates: updates, Announced: !p.together}})
+	if err == nil && p.o.Announce && repeats(e, v.Tip) {
+		p.made = v.Tip
+		return errMade
+	}
 	if err != nil || p.o.Announce {
 		return err
 	}
@@ -124,6 +130,13 @@ func (p *past) compose(ctx context.Context, v ledger.View, d *ledger.Draft) erro
 		d.With(movesOf(updates)...)
 	}
 	return p.write(v, d.Attempt(), updates)
+}
+
+// repeats reports whether e announces what the newest event, tip, announced already: the
+// same person, from the same place, moves the same refs in the same way for the same reason.
+func repeats(e event.Event, tip *event.Event) bool {
+	return tip != nil && tip.Kind == e.Kind && tip.By.Announced && tip.Actor == e.Actor && tip.By.Host == e.By.Host &&
+		tip.By.Reason == e.By.Reason && slices.Equal(tip.By.Updates, e.By.Updates)
 }
 
 // madeBefore is the newest override on the chain that names these very moves, where
