@@ -65,10 +65,11 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		"a policy of the future": {func(s seat, remote string) { agrees(s.t, remote, "main", "[land]\n\tquorum = 3\n") }, "policy: git land --force-unverified"},
 		"no hook":                {func(s seat, _ string) { s.exits(0, "git-lease", "hook", "uninstall") }, "hook: lease hook install"},
 		"a toothless hook": {func(s seat, _ string) {
-			gittest.Script(s.t, filepath.Join(s.dir, ".git/hooks/pre-push"), "#!/bin/sh\n")
+			gittest.Script(s.t, s.hookStates()[0].Path, "#!/bin/sh\n")
 		}, "hook: lease hook install"},
-		"a hook off": {func(s seat, _ string) { os.Chmod(filepath.Join(s.dir, ".git/hooks/pre-push"), 0o644) }, "hook: lease hook install"},
+		"a hook off": {func(s seat, _ string) { os.Chmod(s.hookStates()[0].Path, 0o644) }, "hook: lease hook install"},
 		"a second worktree": {func(s seat, _ string) {
+			onlyFiles(s.t)
 			s.git("config", "core.hooksPath", "hooks")
 			s.exits(0, "git-lease", "hook", "install")
 			s.git("worktree", "add", "-q", "--detach", filepath.Join(s.t.TempDir(), "linked"))
@@ -103,6 +104,10 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			want, command, _ := strings.Cut(tt.want, ": ")
 			if len(wrong) != min(1, len(want)) || !strings.Contains(wrong[want], command) {
 				t.Errorf("wrong is %q, want %q", wrong, tt.want)
+			}
+			if want == "hook" {
+				s.exits(0, "sh", "-c", wrong[want])
+				s.examined(0)
 			}
 			refs := gittest.Refs(t, strings.TrimSuffix(remote, ".away")+map[bool]string{true: ".away"}[exists(remote+".away")])
 			for ref := range refs {

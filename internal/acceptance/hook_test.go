@@ -214,6 +214,7 @@ func (h hooked) unfetched() string {
 // A hook that cannot find its executable says so, and keeps what it would keep.
 func TestPrePushWithoutItsExecutable(t *testing.T) {
 	t.Parallel()
+	onlyFiles(t)
 	h := newHooked(t)
 	path := filepath.Join(h.dir, ".git/hooks/pre-push")
 	text := strings.Replace(gittest.Read(t, h.dir, ".git/hooks/pre-push"), "\ntool='", "\ntool='/nowhere", 1)
@@ -235,6 +236,7 @@ func TestPrePushWithoutItsExecutable(t *testing.T) {
 // exit code, and is put back byte for byte.
 func TestHookKeepsTheOneBefore(t *testing.T) {
 	t.Parallel()
+	onlyFiles(t)
 	h := newHooked(t)
 	h.exits(0, "git-lease", "hook", "uninstall")
 	path := filepath.Join(h.dir, ".git/hooks/pre-push")
@@ -256,7 +258,7 @@ func TestHookKeepsTheOneBefore(t *testing.T) {
 		t.Error("the hook before ran for a push that was refused")
 	}
 	h.exits(0, "git-lease", "hook", "uninstall")
-	if got := gittest.Read(t, h.dir, ".git/hooks/pre-push"); got != theirs || exists(path+".before-git-lease") {
+	if got := gittest.Read(t, h.dir, ".git/hooks/pre-push"); got != theirs || exists(filepath.Join(h.dir, ".git/hooks.before-git-lease")) {
 		t.Errorf("put back %q", got)
 	}
 	h.pushes(h.seat, 0, "", "origin", c+":main")
@@ -266,6 +268,7 @@ func TestHookKeepsTheOneBefore(t *testing.T) {
 // directory in each of them, and an empty one runs nothing, silently.
 func TestHookStatusInEachWorktree(t *testing.T) {
 	t.Parallel()
+	onlyFiles(t)
 	h := newHooked(t)
 	linked := filepath.Join(t.TempDir(), "linked")
 	h.git("worktree", "add", "-q", "--detach", linked)
@@ -415,6 +418,7 @@ cd '`+other.dir+`' && unset GIT_DIR && '`+bin+`/git-land' --force-unverified --r
 // A directory of hooks that other repositories use is not ours to write to.
 func TestHookInstallKeepsOutOfSharedDirectories(t *testing.T) {
 	t.Parallel()
+	onlyFiles(t)
 	s := clone(t, gittest.Remote(t))
 	shared := t.TempDir()
 	s.git("config", "core.hooksPath", shared)

@@ -241,7 +241,7 @@ func (d *doctor) hooks(ctx context.Context) {
 			d.bad("hook", fault.Command("git", "-C", s.Worktree, "lease", "hook", "install"), "in %s the pre-push hook lets a push through that it should refuse: %v", s.Worktree, err)
 			continue
 		}
-		d.good("hook", "%s is active", s.Path)
+		d.good("hook", "in %s the pre-push hook is active: %s", s.Worktree, s.Path)
 	}
 }
 
