@@ -1,6 +1,9 @@
 package acceptance
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -212,10 +215,81 @@ func (in installer) works(t *testing.T, h hooked, mode string, oursFirst bool, w
 	}
 }
 
-// noLFS skips where git-lfs is not installed.
-func noLFS(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("git-lfs"); err != nil {
+// git-lfs uploads in its pre-push hook: a landing runs it, whichever hook came first,
+// and our own pushes do not.
+func TestLandingUploadsLFS(t *testing.T) {
+	t.Parallel()
+	lfs, err := exec.LookPath("git-lfs")
+	if err != nil {
 		t.Skip("no git-lfs")
+	}
+	for _, mode := range []string{"file", "configured"} {
+		for _, oursFirst := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, ours first %v", mode, oursFirst), func(t *testing.T) {
+				t.Parallel()
+				remote := gittest.Remote(t)
+				s := clone(t, remote)
+				if mode == "configured" {
+					s = s.newer()
+				} else {
+					onlyFiles(t)
+				}
+				// A git-lfs that tells what it is called for.
+				told := filepath.Join(t.TempDir(), "told")
+				gittest.Script(t, filepath.Join(filepath.Dir(told), "git-lfs"), "#!/bin/sh\necho \"$1\" >>'"+told+"'\nexec '"+lfs+"' \"$@\"\n")
+				s.env = gittest.WithPath(s.env, filepath.Dir(told))
+				runs := "hooks/pre-push, hooks.before-git-lease/pre-push"
+				if mode == "configured" {
+					runs = "hook.git-lease, hooks/pre-push"
+				}
+				if oursFirst {
+					s.says("install", "installed")
+					if r := s.try("git", "lfs", "install", "--local"); mode == "file" {
+						// git-lfs wants to be told to replace a hook that it does not know.
+						if !strings.Contains(r.Stdout+r.Stderr, "Hook already exists: pre-push") {
+							t.Errorf("git lfs install: %+v", r)
+						}
+						s.exits(0, "git", "lfs", "update", "--force")
+						s.says("install", "installed")
+					}
+				} else {
+					s.exits(0, "git", "lfs", "install", "--local")
+					s.says("install", "installed")
+				}
+				s.says("install", "unchanged")
+				if got := s.gitRuns(); got != runs {
+					t.Errorf("git runs %q, want %q", got, runs)
+				}
+				s.write(map[string]string{".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "one.bin": "a large thing\n"})
+				os.Remove(told)
+				holder := s.session("holder")
+				holder.exits(0, "git-lease", "acquire")
+				holder.exits(0, "git-lease", "release")
+				s.verify(".gitattributes", "one.bin")
+				if got, _ := os.ReadFile(told); bytes.Contains(got, []byte("pre-push")) {
+					t.Errorf("our own pushes ran git-lfs: %q", got)
+				}
+				s.exits(0, "git-land", "-m", "one", "--", ".gitattributes", "one.bin")
+				sum := fmt.Sprintf("%x", sha256.Sum256([]byte("a large thing\n")))
+				if got := gittest.Git(t, remote, "cat-file", "-p", "main:one.bin"); !strings.Contains(got, "oid sha256:"+sum) {
+					t.Errorf("landed %q", got)
+				}
+				if got := gittest.Read(t, remote, "lfs/objects/"+sum[:2]+"/"+sum[2:4]+"/"+sum); got != "a large thing\n" {
+					t.Errorf("uploaded %q", got)
+				}
+				s.says("uninstall", "removed")
+				s.says("uninstall", "absent")
+				if got := gittest.Read(t, s.dir, ".git/hooks/pre-push"); !strings.Contains(got, "git lfs pre-push") || strings.Contains(got, "git lease") {
+					t.Errorf("put back %q", got)
+				}
+				s.exits(0, "git", "lfs", "uninstall", "--local")
+				if got := gittest.Read(t, s.dir, ".git/config"); strings.Contains(got, "git-lease") {
+					t.Errorf("the configuration is %q", got)
+				}
+				if exists(filepath.Join(s.dir, ".git/hooks/pre-push")) {
+					t.Error("git-lfs does not know its hook again")
+				}
+			})
+		}
 	}
 }
