@@ -12,18 +12,20 @@ import (
 	"gitland/internal/gittest"
 )
 
-// configures reports whether a git runs the hooks of its configuration.
-func configures(t *testing.T, git string) bool {
+// atLeast reports whether a git is 2.minor or newer.
+func atLeast(t *testing.T, git string, minor int) bool {
 	t.Helper()
 	out, err := exec.Command(git, "version").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	version := strings.SplitN(strings.TrimPrefix(string(out), "git version "), ".", 3)
-	major, _ := strconv.Atoi(version[0])
-	minor, _ := strconv.Atoi(version[1])
-	return major > 2 || minor >= 54
+	has, _ := strconv.Atoi(version[1])
+	return version[0] > "2" || has >= minor
 }
+
+// configures reports whether a git runs the hooks of its configuration.
+func configures(t *testing.T, git string) bool { t.Helper(); return atLeast(t, git, 54) }
 
 // onlyFiles skips what is about a git that has hooks in directories alone.
 func onlyFiles(t *testing.T) {
@@ -276,6 +278,28 @@ func TestConfiguredHookAndAnOlderGit(t *testing.T) {
 	if got := gittest.Read(t, h.dir, ".git/hooks/pre-push"); got != theirs {
 		t.Errorf("put back %q", got)
 	}
+}
+
+// A git that is too old to run what is in its configuration says so, and has a file.
+func TestConfiguredHookIsNotForThisGit(t *testing.T) {
+	t.Parallel()
+	onlyFiles(t)
+	h := newHooked(t)
+	h.says("uninstall", "removed")
+	h.git("config", "hook.git-lease.command", "true")
+	h.git("config", "hook.git-lease.event", "pre-push")
+	r := h.exits(0, "git-lease", "hook", "status")
+	if !strings.Contains(r.Stdout, "for git 2.54 and newer, and this one is older") || !strings.Contains(r.Stderr, "hint: git lease hook install\n") {
+		t.Errorf("told %q, %q", r.Stdout, r.Stderr)
+	}
+	if r := h.exits(1, "git-lease", "doctor"); !strings.Contains(r.Stdout+r.Stderr, "git before 2.54 does not run the one in its configuration") {
+		t.Errorf("told %q, %q", r.Stdout, r.Stderr)
+	}
+	h.says("install", "installed")
+	h.examined(0)
+	h.pushes(h.seat, 1, "protected by", "origin", h.commit()+":main")
+	h.says("uninstall", "removed", "removed")
+	h.says("uninstall", "absent")
 }
 
 // Nobody's configured hooks run for what is ours alone.

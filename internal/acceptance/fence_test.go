@@ -66,6 +66,9 @@ func TestFenceRefusesALandingThatIsNotAtomic(t *testing.T) {
 		t.Fatalf("a landing pushes %q", specs)
 	}
 	for name, specs := range map[string][]string{"each alone": specs, "branch and chain raced": specs[:2]} {
+		if name == "each alone" && atLeast(t, "git", 51) {
+			continue // that one makes one transaction of them, and they move together
+		}
 		if strings.HasSuffix(name, "raced") { // another landing comes first
 			other := clone(t, remote)
 			other.write(map[string]string{"other": "first\n"})

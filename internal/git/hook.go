@@ -99,9 +99,9 @@ func (r *Repo) configValue(ctx context.Context, key string, options ...string) (
 func (r *Repo) withoutConfiguredHooks() []string {
 	var off []string
 	for key := range r.Config.values {
-		name, isHook := strings.CutPrefix(key, "hook.")
-		if name, isHook = strings.CutSuffix(name, ".event"); isHook && !strings.Contains(key, "=") { // which -c cannot say
-			off = append(off, "hook."+name+".enabled=false")
+		hook, isEvent := strings.CutSuffix(key, ".event")
+		if isEvent && strings.HasPrefix(hook, "hook.") && !strings.Contains(hook, "=") { // which -c cannot say
+			off = append(off, hook+".enabled=false")
 		}
 	}
 	slices.Sort(off)
