@@ -205,9 +205,13 @@ func TestConfiguredHookIsSwitchedOff(t *testing.T) {
 	}
 	// Git dies of an event without a command, and so does not ask.
 	h.git("config", "hook.half.event", "pre-push")
-	if mend := h.examined(1)["hook"]; mend == "" {
-		t.Error("doctor finds nothing wrong with half a hook of somebody's")
+	mend := h.examined(1)["hook"]
+	if !strings.Contains(mend, "config --unset-all hook.half.event   (") {
+		t.Errorf("doctor says %q", mend)
 	}
+	mend, _, _ = strings.Cut(mend, "   (")
+	h.exits(0, "sh", "-c", mend)
+	h.examined(0)
 }
 
 // Our configured hook that cannot find its executable, or its own stub, refuses.

@@ -289,6 +289,12 @@ func TestHookStatusInEachWorktree(t *testing.T) {
 	if got := states(); got != main+" active, linked active" {
 		t.Errorf("states %q", got)
 	}
+	h.git("config", "extensions.worktreeConfig", "true")
+	h.exits(0, "git", "-C", linked, "config", "--worktree", "core.hooksPath", t.TempDir())
+	if got := states(); got != main+" active, linked absent" {
+		t.Errorf("states %q", got)
+	}
+	h.exits(0, "git", "-C", linked, "config", "--worktree", "--unset", "core.hooksPath")
 	h.git("config", "core.hooksPath", "own")
 	if got := states(); got != main+" absent, linked absent" {
 		t.Errorf("states %q", got)

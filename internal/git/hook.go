@@ -88,6 +88,22 @@ func (r *Repo) ConfiguredHooks(ctx context.Context, event string) ([]ConfiguredH
 	return list, nil
 }
 
+// HooksWithoutCommand are the configured hooks that have an event and no command, as the
+// configuration was when the repository was opened: one that is not switched off ends
+// every command of a git that RunsConfiguredHooks and would run a hook.
+func (r *Repo) HooksWithoutCommand() []string {
+	var names []string
+	for key := range r.Config.values {
+		name, isHook := strings.CutPrefix(key, "hook.")
+		name, isEvent := strings.CutSuffix(name, ".event")
+		if isHook && isEvent && len(r.Config.values["hook."+name+".command"]) == 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // configValue is the last value of a key as this worktree has it now.
 func (r *Repo) configValue(ctx context.Context, key string, options ...string) (string, error) {
 	out, err := r.run(ctx, command{reading: true, args: slices.Concat([]string{"config", "-z"}, options, []string{"--get", key})})

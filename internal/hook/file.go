@@ -28,7 +28,11 @@ const (
 // One that was there before ours is kept under its own name, in a directory beside
 // this one that has links to all else in it: husky's takes from $0 which hook it is and
 // where its script is, pre-commit's where the hook is that it found itself.
-type file struct{ dir, name string }
+type file struct {
+	dir, name string
+	// shown means that the directory is in a work tree, where git shows what is new.
+	shown bool
+}
 
 func (f file) path() string { return filepath.Join(f.dir, f.name) }
 func (f file) kept() string { return filepath.Join(f.dir+before, f.name) }
@@ -69,8 +73,15 @@ func (f file) install(tool string) (Change, error) {
 	if err != nil {
 		return c, err
 	}
-	if err := os.MkdirAll(f.dir, 0o777); err != nil {
-		return c, err
+	if !exists(f.dir) {
+		if err := os.MkdirAll(f.dir, 0o777); err != nil {
+			return c, err
+		}
+		if f.shown { // what names a place on this machine is nothing to land
+			if err := os.WriteFile(filepath.Join(f.dir, ".gitignore"), f.ignoring(), 0o666); err != nil {
+				return c, err
+			}
+		}
 	}
 	if err := f.migrate(); err != nil {
 		return c, err
@@ -178,6 +189,9 @@ func (f file) migrate() error {
 	return os.Rename(was, f.kept())
 }
 
+// ignoring is the .gitignore of a directory in which ours is the first hook.
+func (f file) ignoring() []byte { return []byte("/.gitignore\n/" + f.name + "\n") }
+
 // mirror makes the directory for what is kept, with links to what a kept hook may look
 // for beside itself. Git is not to show it where it is in a work tree.
 func (f file) mirror() error {
@@ -215,8 +229,13 @@ func (f file) mirror() error {
 	return nil
 }
 
-// tidy removes the directory for what is kept, where there is nothing kept any more.
+// tidy removes the directories that were made for ours, where nothing is in them any more.
 func (f file) tidy() {
+	ignore := filepath.Join(f.dir, ".gitignore")
+	if has, err := os.ReadFile(ignore); err == nil && bytes.Equal(has, f.ignoring()) {
+		os.Remove(ignore)
+		os.Remove(f.dir) // else somebody else has put something there
+	}
 	dir := f.dir + before
 	for _, name := range slices.Concat(Client, Server) {
 		if exists(filepath.Join(dir, name)) {
@@ -231,7 +250,7 @@ func (f file) tidy() {
 			os.Remove(path)
 		}
 	}
-	os.Remove(dir) // else somebody else has put something there
+	os.Remove(dir)
 }
 
 // link gives a file a second name, in place of whatever has it; a symbolic link, which

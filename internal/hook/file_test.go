@@ -54,7 +54,7 @@ type hookDir struct {
 func newHookDir(t *testing.T, hooks string) hookDir {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), filepath.FromSlash(hooks))
-	d := hookDir{t: t, f: file{dir, PrePush}, tool: filepath.Join(dir, "..", "bin", "git-lease"), told: filepath.Join(dir, "..", "told")}
+	d := hookDir{t: t, f: file{dir: dir, name: PrePush, shown: true}, tool: filepath.Join(dir, "..", "bin", "git-lease"), told: filepath.Join(dir, "..", "told")}
 	d.script("../bin/git-lease", "#!/bin/sh\ncat >/dev/null\necho ours >>\"$TOLD\"\n")
 	return d
 }
@@ -144,8 +144,9 @@ func TestFileKeepsTheHookBefore(t *testing.T) {
 		seed  func(d hookDir)
 		want  string
 	}{
-		"none":    {"hooks", func(hookDir) {}, ""},
-		"by hand": {"hooks", func(d hookDir) { d.script(PrePush, handHook) }, "hand origin url a b c d"},
+		"none":         {"hooks", func(hookDir) {}, ""},
+		"no directory": {"hooks", func(hookDir) {}, ""},
+		"by hand":      {"hooks", func(d hookDir) { d.script(PrePush, handHook) }, "hand origin url a b c d"},
 		"husky": {".husky/_", func(d hookDir) {
 			d.script(PrePush, huskyHook)
 			d.script("h", huskyH)
@@ -158,11 +159,13 @@ func TestFileKeepsTheHookBefore(t *testing.T) {
 		"its name": {"hooks", func(d hookDir) { d.script(PrePush, "#!/bin/sh\nbasename \"$0\" >>\"$TOLD\"\n") }, "pre-push"},
 		"a link": {"hooks", func(d hookDir) {
 			d.script("../scripts/check", handHook)
+			d.script("pre-commit", "#!/bin/sh\n")
 			if err := os.Symlink("../scripts/check", d.f.path()); err != nil {
 				d.t.Fatal(err)
 			}
 		}, "hand origin url a b c d"},
 		"a dangling link": {"hooks", func(d hookDir) {
+			d.script("pre-commit", "#!/bin/sh\n")
 			if err := os.Symlink("../away", d.f.path()); err != nil {
 				d.t.Fatal(err)
 			}
@@ -181,11 +184,10 @@ func TestFileKeepsTheHookBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newHookDir(t, tt.hooks)
-			if err := os.MkdirAll(d.f.dir, 0o777); err != nil {
-				t.Fatal(err)
-			}
-			d.script("pre-commit", "#!/bin/sh\n")
 			tt.seed(d)
+			if name != "no directory" {
+				d.script("pre-commit", "#!/bin/sh\n")
+			}
 			before := d.all()
 			d.install("installed")
 			after := d.all()
@@ -198,6 +200,9 @@ func TestFileKeepsTheHookBefore(t *testing.T) {
 			d.uninstall("absent")
 			if got := d.all(); !maps.Equal(got, before) {
 				t.Errorf("left %v, want %v", got, before)
+			}
+			if name == "no directory" && exists(d.f.dir) {
+				t.Error("the directory is left")
 			}
 		})
 	}

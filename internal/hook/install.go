@@ -65,7 +65,7 @@ func Install(ctx context.Context, repo *git.Repo, tool string, names []string) (
 	}
 	var changes []Change
 	for _, name := range names {
-		c, err := file{dir, name}.install(tool)
+		c, err := at(repo, dir, name).install(tool)
 		if err != nil {
 			return changes, err
 		}
@@ -87,7 +87,7 @@ func intoConfig(ctx context.Context, repo *git.Repo, tool string) ([]Change, err
 		return changes, err
 	}
 	for _, p := range places {
-		f := file{p.dir, PrePush}
+		f := at(p.repo, p.dir, PrePush)
 		if f.ours() == "" && !f.isOurs(displaced) {
 			continue
 		}
@@ -121,7 +121,7 @@ func Uninstall(ctx context.Context, repo *git.Repo, names []string) ([]Change, e
 		return changes, err
 	}
 	for _, name := range names {
-		c, err := file{dir, name}.uninstall()
+		c, err := at(repo, dir, name).uninstall()
 		if err != nil {
 			return changes, err
 		}
@@ -130,6 +130,11 @@ func Uninstall(ctx context.Context, repo *git.Repo, names []string) ([]Change, e
 		}
 	}
 	return changes, nil
+}
+
+// at is a hook in a directory where the repository has its hooks.
+func at(repo *git.Repo, dir, name string) file {
+	return file{dir: dir, name: name, shown: within(dir, repo.Top) && !within(dir, repo.CommonDir)}
 }
 
 // within reports whether a directory lies below another one, and not at it.

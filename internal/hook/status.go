@@ -117,7 +117,7 @@ func worktrees(ctx context.Context, repo *git.Repo) ([]place, error) {
 
 // state is what there is in the directory of hooks.
 func (p place) state(name, tool string) (State, error) {
-	f := file{p.dir, name}
+	f := at(p.repo, p.dir, name)
 	s := State{Worktree: p.path, Hook: name, Path: f.path(), State: "absent"}
 	at := f.ours()
 	if at == "" {
@@ -148,6 +148,10 @@ func (p place) state(name, tool string) (State, error) {
 // configured adds what git runs by its configuration, before all else.
 func (p place) configured(ctx context.Context, s *State, tool string) error {
 	list, err := p.repo.ConfiguredHooks(ctx, s.Hook)
+	if half := p.repo.HooksWithoutCommand(); err != nil && len(half) > 0 {
+		return fault.New(fault.Conflict, "git runs no hook in %s, and nothing that would run one: %w", p.path, err).
+			WithHint("%s   (or say what it runs: hook.%s.command)", fault.Command("git", "-C", p.path, "config", "--unset-all", "hook."+half[0]+".event"), half[0])
+	}
 	if err != nil {
 		return err
 	}
