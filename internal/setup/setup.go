@@ -200,6 +200,10 @@ func (s *setup) hook(ctx context.Context) error {
 		return err
 	}
 	for _, c := range changes {
+		if c.Done == "removed" {
+			s.tell("hook", Done, "git has %s in its configuration now, and %s is as it was before", c.Hook, c.Path)
+			continue
+		}
 		done, also := Done, ""
 		if c.Done == "unchanged" {
 			done = OK
