@@ -111,20 +111,22 @@ func (d hookDir) rename(from, to string) {
 	}
 }
 
-// runs runs the hook as git does, and compares what ran.
-func (d hookDir) runs(want string) {
+// runs runs the hook as git does, compares what ran, and returns what was said.
+func (d hookDir) runs(want string) (said string) {
 	d.t.Helper()
 	os.Remove(d.told)
 	cmd := exec.Command(d.f.path(), "origin", "url")
 	cmd.Env = append(os.Environ(), "TOLD="+d.told)
 	cmd.Stdin = strings.NewReader("a b c d\n")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		d.t.Errorf("the hook: %v, %s", err, out)
 	}
 	told, _ := os.ReadFile(d.told)
 	if got := strings.Join(strings.Fields(string(told)), " "); got != want {
 		d.t.Errorf("ran %q, want %q", got, want)
 	}
+	return string(out)
 }
 
 // all is every file below the directory that has the hooks.
@@ -285,6 +287,27 @@ func TestFileIsOverwritten(t *testing.T) {
 	}
 	if c, err := d.f.uninstall(); err != nil || c.Done != "absent" || c.Left != d.f.kept() {
 		t.Errorf("uninstall: %+v, %v", c, err)
+	}
+}
+
+// Lefthook takes our place in the middle of a push, when its configuration has changed:
+// whoever pushes is told.
+func TestFileIsPutAway(t *testing.T) {
+	t.Parallel()
+	d := newHookDir(t, "hooks")
+	d.lefthook()
+	d.install("installed")
+	if said := d.runs("ours lefthook"); said != "" {
+		t.Errorf("said %q", said)
+	}
+	d.script("../hooks.before-git-lease/pre-push", lefthookHook+`cd "$(dirname "$0")/../hooks" && mv pre-push pre-push.old && cp "$0" pre-push`+"\n")
+	if said := d.runs("ours lefthook"); !strings.Contains(said, "git lease hook install brings it back\n") {
+		t.Errorf("said %q", said)
+	}
+	d.install("installed")
+	d.uninstall("removed")
+	if exists(d.f.path()+displaced) || made(d.f.path()) != "lefthook" {
+		t.Error("something is left")
 	}
 }
 
