@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"gitland/internal/fault"
 )
@@ -142,7 +141,14 @@ func (f file) uninstall() (Change, error) {
 		if err := f.withdraw(); err != nil {
 			return c, err
 		}
-		if exists(f.kept()) && exists(f.path()) && f.remade() {
+		switch {
+		case !exists(f.kept()):
+		case !exists(f.path()): // somebody has removed ours by hand
+			c.Done, c.Before = "removed", f.path()
+			if err := os.Rename(f.kept(), f.path()); err != nil {
+				return c, err
+			}
+		case f.remade():
 			if err := os.Remove(f.kept()); err != nil {
 				return c, err
 			}
@@ -208,18 +214,16 @@ func (f file) mirror() error {
 	}
 	for _, e := range entries {
 		name, from, to := e.Name(), filepath.Join(f.dir, e.Name()), filepath.Join(dir, e.Name())
+		has, _ := os.ReadFile(from)
 		switch {
-		case name == ".gitignore" || strings.HasSuffix(name, ".sample") || exists(to):
+		case exists(to) || isOurs(has) || slices.Contains(slices.Concat(Client, Server), name):
+			// A link to ours would be taken for a kept one.
+		case name == ".gitignore" || slices.Contains([]string{".sample", ".tmp", before}, filepath.Ext(name)):
 		case name == f.name+legacy:
 			// Pre-commit may come again, and put ours over it.
-			if has, err := os.ReadFile(from); err != nil || isOurs(has) {
-				continue
-			}
 			if err := link(from, to); err != nil {
 				return err
 			}
-		case slices.ContainsFunc(slices.Concat(Client, Server), func(own string) bool { return strings.HasPrefix(name, own) }):
-			// A link to ours would be taken for a kept one.
 		default:
 			if err := os.Symlink(filepath.Join("..", filepath.Base(f.dir), name), to); err != nil {
 				return err

@@ -159,6 +159,10 @@ func TestFileKeepsTheHookBefore(t *testing.T) {
 			d.script("_/husky.sh", husky8SH)
 		}, "8"},
 		"its name": {"hooks", func(d hookDir) { d.script(PrePush, "#!/bin/sh\nbasename \"$0\" >>\"$TOLD\"\n") }, "pre-push"},
+		"a directory of its own": {"hooks", func(d hookDir) {
+			d.script(PrePush, "#!/bin/sh\nfor f in \"$0\".d/*; do \"$f\" \"$@\" || exit; done\n")
+			d.script("pre-push.d/one", handHook)
+		}, "hand origin url a b c d"},
 		"a link": {"hooks", func(d hookDir) {
 			d.script("../scripts/check", handHook)
 			d.script("pre-commit", "#!/bin/sh\n")
@@ -278,6 +282,13 @@ func TestFileIsOverwritten(t *testing.T) {
 	if got := d.all(); !maps.Equal(got, before) {
 		t.Errorf("left %v, want %v", got, before)
 	}
+	// Ours is removed by hand.
+	d.install("installed")
+	os.Remove(d.f.path())
+	d.uninstall("removed")
+	if got := d.all(); !maps.Equal(got, before) {
+		t.Errorf("left %v, want %v", got, before)
+	}
 	// What somebody wrote by hand over ours is not taken for what was there.
 	d.script(PrePush, handHook)
 	d.install("installed")
@@ -287,6 +298,35 @@ func TestFileIsOverwritten(t *testing.T) {
 	}
 	if c, err := d.f.uninstall(); err != nil || c.Done != "absent" || c.Left != d.f.kept() {
 		t.Errorf("uninstall: %+v, %v", c, err)
+	}
+}
+
+// The two hooks of a server share what is kept, and each leaves the other's alone.
+func TestFileOfAServer(t *testing.T) {
+	t.Parallel()
+	d := newHookDir(t, "hooks")
+	before := map[string]string{}
+	for _, name := range Server {
+		d.script(name, "#!/bin/sh\n: "+name+"\n")
+		before[name] = gittest.Read(t, d.f.dir, name)
+	}
+	files := d.all()
+	for _, name := range Server {
+		d.f.name = name
+		d.install("installed")
+		d.install("unchanged")
+		d.runs(map[string]string{PreReceive: "ours"}[name]) // the other one asks of what is prepared alone
+	}
+	for _, name := range Server {
+		d.f.name = name
+		d.uninstall("removed")
+		d.uninstall("absent")
+		if got := gittest.Read(t, d.f.dir, name); got != before[name] {
+			t.Errorf("%s: put back %q", name, got)
+		}
+	}
+	if got := d.all(); !maps.Equal(got, files) {
+		t.Errorf("left %v, want %v", got, files)
 	}
 }
 
