@@ -104,7 +104,7 @@ func (f file) keep() error {
 	}
 	if exists(f.kept()) && !f.remade() {
 		return fault.New(fault.Conflict, "%s is a hook that is not ours, and %s was kept from an earlier one", f.path(), f.kept()).
-			WithHint("put together what both do in %s, and remove the other", f.path())
+			WithHint("%s   (once %s does what that one does, too; then install again)", fault.Command("rm", f.kept()), f.path())
 	}
 	if err := f.mirror(); err != nil {
 		return err

@@ -65,7 +65,7 @@ func Install(ctx context.Context, repo *git.Repo, tool string, names []string) (
 	}
 	var changes []Change
 	for _, name := range names {
-		c, err := at(repo, dir, name).install(tool)
+		c, err := fileOf(repo, dir, name).install(tool)
 		if err != nil {
 			return changes, err
 		}
@@ -87,7 +87,7 @@ func intoConfig(ctx context.Context, repo *git.Repo, tool string) ([]Change, err
 		return changes, err
 	}
 	for _, p := range places {
-		f := at(p.repo, p.dir, PrePush)
+		f := fileOf(p.repo, p.dir, PrePush)
 		if f.ours() == "" && !f.isOurs(displaced) {
 			continue
 		}
@@ -121,7 +121,7 @@ func Uninstall(ctx context.Context, repo *git.Repo, names []string) ([]Change, e
 		return changes, err
 	}
 	for _, name := range names {
-		c, err := at(repo, dir, name).uninstall()
+		c, err := fileOf(repo, dir, name).uninstall()
 		if err != nil {
 			return changes, err
 		}
@@ -132,8 +132,8 @@ func Uninstall(ctx context.Context, repo *git.Repo, names []string) ([]Change, e
 	return changes, nil
 }
 
-// at is a hook in a directory where the repository has its hooks.
-func at(repo *git.Repo, dir, name string) file {
+// fileOf is a hook in a directory where the repository has its hooks.
+func fileOf(repo *git.Repo, dir, name string) file {
 	return file{dir: dir, name: name, shown: within(dir, repo.Top) && !within(dir, repo.CommonDir)}
 }
 

@@ -117,7 +117,7 @@ func worktrees(ctx context.Context, repo *git.Repo) ([]place, error) {
 
 // state is what there is in the directory of hooks.
 func (p place) state(name, tool string) (State, error) {
-	f := at(p.repo, p.dir, name)
+	f := fileOf(p.repo, p.dir, name)
 	s := State{Worktree: p.path, Hook: name, Path: f.path(), State: "absent"}
 	at := f.ours()
 	if at == "" {
