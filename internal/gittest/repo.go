@@ -90,16 +90,22 @@ func Write(t T, dir string, files map[string]string) {
 	}
 }
 
-// Script writes an executable file: a hook, say. It keeps other goroutines from
-// forking meanwhile, since a child that is born with the file open for writing
-// makes "text file busy" of its first use.
+// Script writes an executable file: a hook, say.
 func Script(t T, path, content string) {
 	t.Helper()
+	Unforked(func() {
+		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+			t.Fatalf("gittest: %v", err)
+		}
+	})
+}
+
+// Unforked keeps other goroutines from forking while write writes an executable file: a
+// child that is born with the file open for writing makes "text file busy" of its first use.
+func Unforked(write func()) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
-		t.Fatalf("gittest: %v", err)
-	}
+	write()
 }
 
 // Read returns a file's content.

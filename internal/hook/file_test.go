@@ -72,7 +72,10 @@ func (d hookDir) script(name, content string) {
 
 func (d hookDir) install(done string) {
 	d.t.Helper()
-	if c, err := d.f.install(d.tool); err != nil || c.Done != done {
+	var c Change
+	var err error
+	gittest.Unforked(func() { c, err = d.f.install(d.tool) })
+	if err != nil || c.Done != done {
 		d.t.Fatalf("install: %+v, %v, want %s", c, err, done)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"gitland/hooks"
 )
@@ -77,11 +76,8 @@ func executable(path string) bool {
 }
 
 // replace writes a hook beside its place, and moves it there: git may be about to
-// run what it replaces. No child is born meanwhile: one that has the file open for
-// writing would make "text file busy" of its first use.
+// run what it replaces.
 func replace(path string, content []byte) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err
