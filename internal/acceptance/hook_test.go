@@ -153,6 +153,24 @@ func TestPrePushOverride(t *testing.T) {
 	h.pushes(over, 1, "nothing is pushed", "origin", h.commit()+":main")
 }
 
+// A push that is tried again, and one of which two hooks are asked, is announced once.
+func TestPrePushOverrideIsAnnouncedOnce(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	c := h.commit()
+	over := h.with("GIT_LEASE_OVERRIDE=the site is down")
+	h.pushes(over, 0, "", "--dry-run", "origin", c+":main")
+	h.pushes(over, 0, "", "origin", c+":main")
+	if got := h.kinds(); got != "adopt land override" {
+		t.Errorf("events %q", got)
+	}
+	h.pushes(over, 0, "", "--dry-run", "origin", h.commit()+":main")
+	h.pushes(h.with("GIT_LEASE_OVERRIDE=it is down again"), 0, "", "origin", h.commit()+":main")
+	if got := h.kinds(); got != "adopt land override override override" {
+		t.Errorf("events %q", got)
+	}
+}
+
 // What is ours is neither deleted nor rewritten through a push.
 func TestPrePushKeepsOurRefs(t *testing.T) {
 	t.Parallel()
