@@ -148,10 +148,12 @@ func notUnderstood(team policy.Policy, so string) *fault.Error {
 // whose lease is not the one that the target is then under.
 func soundPolicy(ctx context.Context, l *ledger.Ledger, s Selection, p plan) error {
 	next, err := l.PolicyIn(ctx, p.tree)
-	if err != nil || next.Blob == p.view.Policy.Blob {
+	switch {
+	case err != nil:
 		return err
-	}
-	if next.Problem == nil {
+	case next.Problem == nil && next.Blob == p.view.Policy.Blob:
+		return nil
+	case next.Problem == nil:
 		return sameLease(p, next)
 	}
 	f := fault.New(fault.Conflict, "%s, and no landing after this one could be judged by it", next.Problem.What).WithFacts(next.Problem.Facts)

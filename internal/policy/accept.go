@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"slices"
@@ -19,8 +20,10 @@ type accepted struct {
 	Text string `json:"command"`
 }
 
-// maxAccepted bounds how many commands a clone remembers; the oldest go first.
-const maxAccepted = 1000
+// maxAccepted bounds how many commands a clone remembers; the oldest go first. It is more
+// than several files can name, for what was forgotten of a file would be asked for again
+// each time: the shortest check takes 27 bytes of maxFile.
+const maxAccepted = 10_000
 
 func load(dir session.Dir) (acceptance, error) {
 	a := acceptance{Format: 1}
@@ -28,12 +31,21 @@ func load(dir session.Dir) (acceptance, error) {
 	switch err := dir.LoadAccepted(&read); {
 	case errors.Is(err, fs.ErrNotExist):
 		return a, nil
+	case undecodable(err):
+		return a, nil // what it says is not known: ask again
 	case err != nil:
 		return a, err
 	case read.Format != 1:
 		return a, nil // of another version: ask again
 	}
 	return read, nil
+}
+
+// undecodable reports whether a file was read that says nothing: cut off, say, by a full disk.
+func undecodable(err error) bool {
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, kind := errors.AsType[*json.UnmarshalTypeError](err)
+	return syntax || kind
 }
 
 // Unaccepted are those of the commands that come from others and that the user of this

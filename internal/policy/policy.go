@@ -166,16 +166,6 @@ func parse(settings []git.Setting, shared bool) (p Policy, unknown []string, wro
 	return p, unknown, wrong
 }
 
-// maxCommand bounds a command of the file, in bytes.
-const maxCommand = 4 << 10
-
-const hidden = "is more than one line, or has characters that a terminal would not show: put it into a script"
-
-// showable reports whether whoever is asked to accept the command sees all of it.
-func (c Command) showable() bool {
-	return !c.Shared || event.CleanText(c.Text, maxCommand) == c.Text
-}
-
 // checkOf is the name in "land.check.<name>.command".
 func checkOf(key string) (name string, ok bool) {
 	if name, ok = strings.CutPrefix(key, "land.check."); !ok {
@@ -206,6 +196,9 @@ func (p *Policy) set(s git.Setting, shared bool) (why, hint string) {
 		}
 		p.Target = ref
 	case "land.paths":
+		if bad := badPathspec(s.Value, shared); bad != "" {
+			return fmt.Sprintf("%q %s", s.Value, bad), hint
+		}
 		p.Paths = append(p.Paths, s.Value)
 	case "land.require":
 		switch s.Value {
@@ -239,7 +232,7 @@ const maxCheckName = 100
 // addCheck takes one check; the last command of a name counts, as in git's own configuration.
 func (p *Policy) addCheck(name string, c Command) (why string) {
 	switch {
-	case name == "" || len(name) > maxCheckName || event.CleanText(name, maxCheckName) != name:
+	case name == "" || len(name) > maxCheckName || event.CleanText(name, maxCheckName) != name || c.Shared && strings.ContainsFunc(name, unseen):
 		return "the name of a check is one line of text"
 	case c.Text != "" && strings.TrimSpace(c.Text) == "":
 		return "is blank"

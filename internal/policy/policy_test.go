@@ -1,6 +1,10 @@
 package policy_test
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -86,6 +90,23 @@ func TestProblems(t *testing.T) {
 		{"[land \"check.a\"]\n\tcommand\n", "land.check.a.command has no value"},
 		{"[land \"check.a\"]\n\tcommand = \"a\\tb\"\n", "land.check.a.command is more than one line"},
 		{"[land \"check.a\"]\n\tcommand = a\u202eb\n", "land.check.a.command is more than one line"},
+		{"[land \"check.a\"]\n\tcommand = a\u200bb\n", "land.check.a.command is more than one line"},
+		{"[land \"check.a\"]\n\tcommand = a\u00a0b\n", "land.check.a.command is more than one line"},
+		{"[land \"check.a\"]\n\tcommand = a\ufe0fb\U000e0101\n", "land.check.a.command is more than one line"},
+		{"[land \"check.a\"]\n\tcommand = a\u3164\n", "land.check.a.command is more than one line"},
+		{"[land \"check.a\u200b\"]\n\tcommand = a\n", "the name of a check is one line of text"},
+		{"[land \"check.ä\"]\n\tcommand = héllo 世界 ✓\n", ""},
+		{"[land]\n\tpaths = ../x\n", `land.paths "../x" leads out of the tree`},
+		{"[land]\n\tpaths = a/../../x\n", "leads out of the tree"},
+		{"[land]\n\tpaths = /etc\n", "leads out of the tree"},
+		{"[land]\n\tpaths = \":(literal)../..\"\n", "leads out of the tree"},
+		{"[land]\n\tpaths = \":(bogus)x\"\n", "is no pathspec that every git takes"},
+		{"[land]\n\tpaths = \":(prefix:99)x\"\n", "is no pathspec that every git takes"},
+		{"[land]\n\tpaths = \":(top\"\n", "is no pathspec that every git takes"},
+		{"[land]\n\tpaths = \":(glob,literal)x\"\n", "is no pathspec that every git takes"},
+		{"[land]\n\tpaths = \":(attr:a)x\"\n", "is no pathspec that every git takes"},
+		{"[land]\n\tpaths = :@x\n", "is no pathspec that every git takes"},
+		{"[land]\n\tpaths = \":(top,icase)x\"\n\tpaths = :/\n\tpaths = \":!y\"\n\tpaths = \":(exclude,glob)**/z\"\n\tpaths = .\n\tpaths = -A\n\tpaths = ..x\n\tpaths = \":^w\"\n", ""},
 		{"[land \"verify\"]\n\tsetup = \"a\\nb\"\n", "land.verify.setup is more than one line"},
 		{"[land \"check.a\"]\n\tcommand = " + strings.Repeat("x", 5000) + "\n", "land.check.a.command is more than one line"},
 		{"[land \"check." + strings.Repeat("x", 101) + "\"]\n\tcommand = a\n", "the name of a check is one line of text"},
@@ -125,6 +146,28 @@ func TestNoRegularFile(t *testing.T) {
 		p, err := r.In(t.Context(), object.OID(tree))
 		if err != nil || p.Problem == nil || !strings.Contains(p.Problem.What, "is no regular file") {
 			t.Errorf("mode %s: %v, %v", mode, p.Problem, err)
+		}
+	}
+}
+
+// What stands at a blob's id as a file says nothing of a tree that has the same blob as
+// a symbolic link, nor the other way round.
+func TestSameBlobIsNoRegularFile(t *testing.T) {
+	t.Parallel()
+	repo, dir := open(t, "[land]\n\tonto = team")
+	blob := gittest.Git(t, dir, "rev-parse", "HEAD:"+policy.File)
+	gittest.Git(t, dir, "update-index", "--cacheinfo", "120000,"+blob+","+policy.File)
+	link := object.OID(gittest.Git(t, dir, "write-tree"))
+	file := object.OID(gittest.Git(t, dir, "rev-parse", "HEAD^{tree}"))
+	for _, order := range [][]object.OID{{file, link}, {link, file}} {
+		r, err := policy.NewReader(repo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tree := range order {
+			if p, err := r.In(t.Context(), tree); err != nil || (p.Problem != nil) != (tree == link) {
+				t.Errorf("%s of %v: %v, %v", tree, order, p.Problem, err)
+			}
 		}
 	}
 }
@@ -189,5 +232,44 @@ func TestAccept(t *testing.T) {
 	}
 	if left, err := policy.Unaccepted(dir, one, changed); err != nil || len(left) != 0 {
 		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// As many commands as one file can have are accepted, all of them.
+func TestAcceptMany(t *testing.T) {
+	t.Parallel()
+	dir := session.Open(t.TempDir())
+	var all []policy.Command
+	for i := range 2500 {
+		all = append(all, policy.Command{Key: fmt.Sprintf("land.check.%d.command", i), Text: "x", Shared: true})
+	}
+	if err := policy.Accept(dir, all...); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := policy.Unaccepted(dir, all...); err != nil || len(left) != 0 {
+		t.Errorf("%d left, %v", len(left), err)
+	}
+}
+
+// A file of which nothing can be read says that nothing was accepted, and is written anew.
+func TestAcceptOverWhatIsCutOff(t *testing.T) {
+	t.Parallel()
+	one := policy.Command{Key: "land.check.a.command", Text: "one", Shared: true}
+	for _, text := range []string{"", `{"format":1,"comm`, `{"format":"1"}`, "null", `{"format":2,"commands":[{"key":"land.check.a.command","command":"one"}]}`} {
+		place := t.TempDir()
+		file := filepath.Join(place, "lease", "accepted.json")
+		if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		dir := session.Open(place)
+		if left, err := policy.Unaccepted(dir, one); err != nil || len(left) != 1 {
+			t.Errorf("%q: left %v, %v", text, left, err)
+		}
+		if err := policy.Accept(dir, one); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if left, err := policy.Unaccepted(dir, one); err != nil || len(left) != 0 {
+			t.Errorf("%q: left %v after all, %v", text, left, err)
+		}
 	}
 }

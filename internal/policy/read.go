@@ -75,6 +75,9 @@ func (r *Reader) In(ctx context.Context, tree object.OID) (Policy, error) {
 	if i < 0 {
 		return r.own, nil
 	}
+	if m := entries[i].Mode; m != "100644" && m != "100755" { // the same blob may be a file elsewhere
+		return Policy{Blob: entries[i].OID, Problem: problem(entries[i].OID, "is no regular file")}.over(r.own), nil
+	}
 	r.mu.Lock()
 	p, known := r.files[entries[i].OID]
 	r.mu.Unlock()
@@ -91,10 +94,6 @@ func (r *Reader) In(ctx context.Context, tree object.OID) (Policy, error) {
 
 func (r *Reader) read(ctx context.Context, e object.TreeEntry) (Policy, error) {
 	p := Policy{Blob: e.OID}
-	if e.Mode != "100644" && e.Mode != "100755" {
-		p.Problem = problem(e.OID, "is no regular file")
-		return p, nil
-	}
 	o, err := r.repo.Object(ctx, string(e.OID))
 	switch {
 	case errors.Is(err, git.ErrTooLarge):
