@@ -223,7 +223,7 @@ func TestBranchUnderTwoLeases(t *testing.T) {
 // after it; given up, they stay where they are, and the log says that it is not seen.
 func TestOverrideThatDiedWithoutAtomic(t *testing.T) {
 	t.Parallel()
-	for _, end := range []string{"resume", "abort"} {
+	for _, end := range []string{"resume", "abort", "resume, overtaken", "abort, overtaken"} {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
 			remote, s, _ := zeroLanded(t, true)
@@ -240,7 +240,18 @@ func TestOverrideThatDiedWithoutAtomic(t *testing.T) {
 				t.Fatal(err)
 			}
 			seen := false
-			if end == "abort" {
+			if end, overtaken := strings.CutSuffix(end, ", overtaken"); overtaken {
+				other := clone(t, remote)
+				other.write(map[string]string{"theirs": "1\n"})
+				other.force("--", "theirs")
+				code, args := 1, []string{end}
+				if end == "abort" {
+					code, args = 0, []string{end, "--reason", "not wanted"}
+				}
+				if r := s.exits(code, "git-land", args...); !strings.Contains(r.Stdout, "had died before it moved main, which others have moved since; it can no longer arrive") {
+					t.Errorf("%s says %s%s", end, r.Stdout, r.Stderr)
+				}
+			} else if end == "abort" {
 				if r = s.exits(0, "git-land", "abort", "--reason", "not wanted"); !strings.Contains(r.Stdout, "is given up; a push of it that is still on its way") {
 					t.Errorf("abort says %s%s", r.Stdout, r.Stderr)
 				}
@@ -256,5 +267,35 @@ func TestOverrideThatDiedWithoutAtomic(t *testing.T) {
 			s.exits(0, "git-land", "reconcile")
 			nothingOpen(t, s, remote)
 		})
+	}
+}
+
+// An override that died, and cannot be ended since its remote is gone, stops no landing
+// and no other override, and what they did is not told as a failure.
+func TestDeadOverrideStopsNobody(t *testing.T) {
+	t.Parallel()
+	remote, s, _ := zeroLanded(t, false)
+	s.git("remote", "add", "away", gittest.URL(gittest.Remote(t)))
+	c := gittest.Commit(t, s.dir, "by hand", map[string]string{"hand": "1\n"})
+	s = s.with("STAGE=" + t.TempDir())
+	hook := filepath.Join(s.dir, ".git/hooks/pre-push")
+	gittest.Script(t, hook, "#!/bin/sh\nkill -s KILL -- \"-$(cat \"$STAGE/group\")\"\n")
+	group := filepath.Join(strings.TrimPrefix(s.env[len(s.env)-1], "STAGE="), "group")
+	if r := gittest.RunGroup(t, s.cmd("git-land", "override", "--remote", "away", "--reason", "by hand", "+"+c+":main"), group); r.Code != 137 {
+		t.Fatalf("exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if err := os.Remove(hook); err != nil {
+		t.Fatal(err)
+	}
+	s.git("remote", "remove", "away")
+	s.git("reset", "-q", "--hard", "origin/main")
+	s.write(map[string]string{"one": "1\n"})
+	if r := s.force("--", "one"); !strings.Contains(r.Stderr, "is not ended yet") {
+		t.Errorf("the landing says %s", r.Stderr)
+	}
+	c = gittest.Commit(t, s.dir, "again", map[string]string{"two": "1\n"})
+	r := s.exits(0, "git-land", "override", "--reason", "by hand", c+":main")
+	if !strings.Contains(r.Stdout, "past the lease main") || !strings.Contains(r.Stderr, "is not ended yet") || gittest.Git(t, remote, "rev-parse", "main") != c {
+		t.Errorf("the override says %s%s", r.Stdout, r.Stderr)
 	}
 }

@@ -73,8 +73,12 @@ func override(ctx context.Context, c *call) error {
 		}
 	}
 	made, err := lease.Override(ctx, l, o)
-	if err := errors.Join(err, c.concludeOverrides(ctx, l)); err != nil {
-		return err
+	earlier := c.concludeOverrides(ctx, l)
+	if err != nil {
+		return errors.Join(err, earlier)
+	}
+	if earlier != nil { // which takes nothing back
+		c.note("an override that died earlier is not ended yet: %v", earlier)
 	}
 	e := made.Event
 	for _, u := range e.By.Updates {

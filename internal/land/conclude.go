@@ -51,8 +51,9 @@ type Conclusion struct {
 	// does by hand what was left undone there.
 	Local string `json:"local,omitempty"`
 	Hint  string `json:"hint,omitempty"`
-	// left are moves of an override that was given up, which its pushes may make still.
-	left []event.Update
+	// left are moves of an override that was given up, which its pushes may make still,
+	// and missed those of one whose refs others have moved elsewhere.
+	left, missed []event.Update
 	// Again is the whole command that would land its change anew, in the worktree
 	// that began it; empty where it has landed, or where that is not known here.
 	Again string `json:"again,omitempty"`
@@ -109,7 +110,10 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source, pa
 			continue
 		}
 		c, err := concludeOne(ctx, l, Ending{Operation: u.Operation, Session: from})
-		if u.Override && fault.ClassOf(err) == fault.Held {
+		if u.Override && err != nil && ctx.Err() == nil {
+			if fault.ClassOf(err) != fault.Held {
+				l.Notice("the override of operation %s, which died, is not ended yet: %v", u.Operation, err)
+			}
 			continue
 		}
 		for errors.Is(err, session.ErrAlive) && outlive(ctx, l, u.Operation, patience) {

@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -15,12 +16,12 @@ func concludeOverride(ctx context.Context, l *ledger.Ledger, j journal, from ses
 	c := Conclusion{Operation: j.Operation, Remote: l.Remote, Lease: j.Lease, Branch: j.Branch, Override: j.Override}
 	o := lease.DeadOverride{Want: ledger.Want{Name: j.Lease, Branch: j.Branch}, Operation: j.Operation, Updates: j.Override,
 		Reason: j.Reason, Rewrite: j.Rewrite, Apart: j.Follow, Tries: j.attempts()}
-	made, left, err := o.Settle(ctx, l, from, reason)
-	if c.Landed = made; err == nil && !made {
+	end, err := o.Settle(ctx, l, from, reason)
+	if c.Landed = end.Made; err == nil && !end.Made {
 		c.GivenUp, c.Again = reason != "", o.Again(l)
 	}
-	if c.left = left; len(left) > 0 {
-		c.MayArrive = left[0].Old
+	if c.left, c.missed = end.Left, end.Missed; len(end.Left) > 0 {
+		c.MayArrive = end.Left[0].Old
 	}
 	return c, err
 }
@@ -34,6 +35,10 @@ func (c Conclusion) overrideString() string {
 		return fmt.Sprintf("operation %s, which has announced that it moves %s past the lease %s, is given up; a push of it that is still on its way could do so as long as %s is at %s",
 			c.Operation, moves, c.Lease, c.left[0].Ref.Branch(), nonEmpty(c.left[0].Old.Short(), "(none)"))
 	}
+	if len(c.missed) > 0 {
+		return fmt.Sprintf("operation %s has announced that it moves %s past the lease %s, and had died before it moved %s, which others have moved since; it can no longer arrive",
+			c.Operation, moves, c.Lease, c.missed[0].Ref.Branch())
+	}
 	if c.Landed {
 		return fmt.Sprintf("operation %s had died after it had moved %s past the lease %s", c.Operation, moves, c.Lease)
 	}
@@ -41,24 +46,28 @@ func (c Conclusion) overrideString() string {
 }
 
 // ConcludeOverrides ends the overrides of this worktree that died, and returns them.
-// What another one is in the way of is left for the next time.
+// Those that cannot be ended now are left for the next time; the error is of the first of
+// them of which more is wrong than that somebody is in the way.
 func ConcludeOverrides(ctx context.Context, l *ledger.Ledger, from session.Source) ([]Conclusion, error) {
 	list, err := ListUnfinished(l.Dir)
 	if err != nil {
 		return nil, err
 	}
 	var done []Conclusion
+	var wrong error
 	for _, u := range list {
 		if !u.Override || u.Alive || u.Doubt != "" || u.gitDir != l.Repo.Place() {
 			continue
 		}
 		c, err := concludeOne(ctx, l, Ending{Operation: u.Operation, Session: from})
 		switch {
-		case err != nil && fault.ClassOf(err) != fault.Held:
+		case err != nil && ctx.Err() != nil:
 			return done, err
+		case err != nil && fault.ClassOf(err) != fault.Held:
+			wrong = cmp.Or(wrong, err)
 		case err == nil && c != nil:
 			done = append(done, *c)
 		}
 	}
-	return done, nil
+	return done, wrong
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/oklog/ulid/v2"
 
@@ -101,38 +102,76 @@ func (o DeadOverride) Again(l *ledger.Ledger) string {
 	return l.Command(words...)
 }
 
-// Settle finds out what became of the override. made means that it stands on the
-// chain and has moved its refs: where a server took only a part, Settle adds the
-// rest. Otherwise nothing of it is there, and nothing can come: the chain has moved
-// past its push, by a void if need be, which gives why. Refs that follow their event are
-// moved now, unless why says that the override is given up: then left are those that
-// have not moved, and that a push of the dead process may move still.
+// A Settlement is what became of an override.
+type Settlement struct {
+	// Made means that it stands on the chain and has moved its refs. Otherwise, where it
+	// is not Announced, nothing of it is there, and nothing can come: the chain has moved
+	// past its push.
+	Made bool
+	// Announced means that its event stands there, and that its refs were to follow.
+	Announced bool
+	// Left have not moved, as it was given up, and a push of the dead process may move
+	// them still. Missed were moved elsewhere by others, and so can be no more.
+	Left, Missed []event.Update
+}
+
+// Settle finds out what became of the override. Where a server took only a part, it adds
+// the rest; what is not there it keeps from coming, by a void if need be, which gives why. Refs that
+// follow their event are moved now, unless why says that the override is given up.
 //
 // The error is of class Held where it is not known yet, since the push may still
 // arrive, and the lease is somebody else's, or frozen. from is the session that asks.
-func (o DeadOverride) Settle(ctx context.Context, l *ledger.Ledger, from session.Source, why string) (made bool, left []event.Update, err error) {
+func (o DeadOverride) Settle(ctx context.Context, l *ledger.Ledger, from session.Source, why string) (Settlement, error) {
 	brought, err := from.Load()
 	if err != nil && !errors.Is(err, session.ErrNoToken) {
-		return false, nil, err
+		return Settlement{}, err
 	}
 	e, others, err := o.outrun(ctx, l, brought.Root, why)
 	if err != nil || e != nil && !o.Apart {
-		return e != nil, nil, err
+		return Settlement{Made: e != nil}, err
 	}
 	// In a connection of its own, after the chain: one listing is no snapshot.
 	refs, err := l.Refs(ctx)
 	if err != nil {
-		return false, nil, err
+		return Settlement{}, err
 	}
 	if e == nil {
-		made, err = o.complete(ctx, l, refs, others)
-		return made, nil, err
+		made, err := o.complete(ctx, l, refs, others)
+		return Settlement{Made: made}, err
 	}
-	left = slices.DeleteFunc(slices.Clone(e.By.Updates), func(u event.Update) bool { return refs[u.Ref] != u.Old })
-	if why != "" {
-		return len(left) == 0, left, nil
+	s := Settlement{Announced: true}
+	for _, u := range e.By.Updates {
+		moved, err := o.shown(ctx, l, u, refs[u.Ref])
+		switch {
+		case err != nil:
+			return s, err
+		case moved:
+		case refs[u.Ref] == u.Old:
+			s.Left = append(s.Left, u)
+		default:
+			s.Missed = append(s.Missed, u)
+		}
 	}
-	return true, nil, moveApart(ctx, l, *e, left)
+	if why == "" {
+		if err := moveApart(ctx, l, *e, s.Left); err != nil {
+			return s, err
+		}
+		s.Left = nil
+	}
+	s.Made = len(s.Left)+len(s.Missed) == 0
+	return s, nil
+}
+
+// shown reports whether a ref that is at at has made a move that was announced, though
+// others may have gone on from there.
+func (o DeadOverride) shown(ctx context.Context, l *ledger.Ledger, u event.Update, at object.OID) (bool, error) {
+	if at == u.New || at == u.Old || !strings.HasPrefix(string(u.Ref), "refs/heads/") {
+		return at == u.New, nil
+	}
+	if v, err := l.Fetch(ctx, ledger.Want{Name: o.Want.Name, Branch: u.Ref}); err != nil || v.Base == "" {
+		return false, err
+	}
+	return Shows(ctx, l.Repo, u, at)
 }
 
 // outrun moves the chain past the pushes of the override, unless one has arrived:
