@@ -121,6 +121,26 @@ func TestPolicyMovesUnderTheCheck(t *testing.T) {
 	}
 }
 
+// Paths that the policy chooses are those of the policy that judges, also where that came
+// while the landing lost its race.
+func TestPolicyPathsMoveUnderThePush(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	agrees(t, remote, "main", "[land]\n\tpaths = src\n")
+	s := clone(t, remote)
+	s.write(map[string]string{"src/a": "a\n", "docs/b": "b\n"})
+	other := gittest.Clone(t, gittest.URL(remote))
+	gittest.Commit(t, other, "docs alone", map[string]string{".gitland": "[land]\n\tpaths = docs\n"})
+	s.beforeFirstPush("git -C '" + other + "' push -q origin HEAD:main")
+	s.force()
+	if got := gittest.Git(t, remote, "diff", "--name-only", "main~", "main"); got != "docs/b" {
+		t.Errorf("landed %q", got)
+	}
+	if got := s.git("status", "--porcelain"); got != "?? src/" || s.git("rev-parse", "HEAD") != gittest.Git(t, remote, "rev-parse", "main") {
+		t.Errorf("here: %q", got)
+	}
+}
+
 // The local authority has a policy as well.
 func TestPolicyOfThisRepository(t *testing.T) {
 	t.Parallel()

@@ -150,10 +150,10 @@ func (c Config) Remotes() []string {
 	return names
 }
 
-// SetConfig writes one value into the repository's own configuration, which
-// all its worktrees share.
+// SetConfig adds a value to the repository's own configuration, which all its worktrees
+// share, unless it is there: by another process since this one read it, too.
 func (r *Repo) SetConfig(ctx context.Context, key, value string) error {
-	_, err := r.run(ctx, command{args: []string{"config", "--local", "--add", key, value}})
+	_, err := r.run(ctx, command{args: []string{"config", "--local", "--fixed-value", "--replace-all", key, value, value}})
 	return err
 }
 

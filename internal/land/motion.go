@@ -319,6 +319,13 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 	if err := m.noteRewind(ctx, v); err != nil {
 		return false, err
 	}
+	// Only now: what has landed half-way is what was read before.
+	if m.r.Paths == nil && !slices.Equal(v.Policy.Paths, m.landPaths) {
+		m.step("again", "the policy has other land.paths now")
+		if err := m.aim(ctx, v); err != nil {
+			return false, err
+		}
+	}
 	p, err := makePlan(ctx, m.l, v, m.change)
 	if err != nil {
 		return false, err
