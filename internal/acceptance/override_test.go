@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -297,5 +298,46 @@ func TestDeadOverrideStopsNobody(t *testing.T) {
 	r := s.exits(0, "git-land", "override", "--reason", "by hand", c+":main")
 	if !strings.Contains(r.Stdout, "past the lease main") || !strings.Contains(r.Stderr, "is not ended yet") || gittest.Git(t, remote, "rev-parse", "main") != c {
 		t.Errorf("the override says %s%s", r.Stdout, r.Stderr)
+	}
+}
+
+// The server died after it had moved the branch of an override alone, and others have
+// seen to that before it is asked for: it is not told that it did not happen.
+func TestHalfAnOverrideThatOthersWentOnFrom(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"a landing", "reconcile, past a fence"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			remote, s, other := zeroLanded(t, false)
+			if by != "a landing" {
+				newSeat(t, remote).exits(0, "git-lease", "hook", "install", "--server")
+			}
+			c := gittest.Commit(t, s.dir, "by hand", map[string]string{"hand": "1\n"})
+			s.git("push", "-q", "origin", c+":refs/heads/half")
+			s.git("reset", "-q", "--hard", "origin/main")
+			s = s.with("STAGE=" + t.TempDir())
+			hook := filepath.Join(s.dir, ".git/hooks/pre-push")
+			gittest.Script(t, hook, "#!/bin/sh\nkill -s KILL -- \"-$(cat \"$STAGE/group\")\"\n")
+			group := filepath.Join(strings.TrimPrefix(s.env[len(s.env)-1], "STAGE="), "group")
+			if r := gittest.RunGroup(t, s.cmd("git-land", "override", "--reason", "by hand", c+":main"), group); r.Code != 137 {
+				t.Fatalf("exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+			}
+			if err := errors.Join(os.Remove(hook), os.WriteFile(filepath.Join(remote, "refs/heads/main"), []byte(c+"\n"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if by == "a landing" {
+				other.write(map[string]string{"theirs": "1\n"})
+				other.force("--", "theirs")
+			} else {
+				if r := s.exits(9, "git-land", "resume"); !strings.Contains(r.Stderr, "hint: git land reconcile --fix --reason WHY") {
+					t.Errorf("resume says %s", r.Stderr)
+				}
+				other.exits(0, "git-land", "reconcile", "--fix", "--reason", "the server died")
+			}
+			if r := s.exits(0, "git-land", "resume"); !strings.Contains(r.Stdout, "main has what it was to bring there past the lease main, by no event of its own") {
+				t.Errorf("resume says %s%s", r.Stdout, r.Stderr)
+			}
+			nothingOpen(t, s, remote)
+		})
 	}
 }

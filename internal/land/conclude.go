@@ -38,7 +38,8 @@ type Conclusion struct {
 	// Withdrawn says who had given it up before, or had made sure that it could not
 	// arrive; nil where nobody had.
 	Withdrawn *Withdrawal `json:"withdrawn,omitempty"`
-	// ByOthers means that another landing, or a repair, brought it there.
+	// ByOthers means that another landing, or a repair, brought it there; of an override,
+	// that no event of its own says so.
 	ByOthers bool `json:"by_others,omitempty"`
 	// GivenUp means that somebody asked for that, and it had not landed.
 	GivenUp bool `json:"given_up,omitempty"`

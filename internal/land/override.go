@@ -17,7 +17,8 @@ func concludeOverride(ctx context.Context, l *ledger.Ledger, j journal, from ses
 	o := lease.DeadOverride{Want: ledger.Want{Name: j.Lease, Branch: j.Branch}, Operation: j.Operation, Updates: j.Override,
 		Reason: j.Reason, Rewrite: j.Rewrite, Apart: j.Follow, Tries: j.attempts()}
 	end, err := o.Settle(ctx, l, from, reason)
-	if c.Landed = end.Made; err == nil && !end.Made {
+	c.ByOthers = end.ByOthers
+	if c.Landed = end.Made || end.ByOthers; err == nil && !c.Landed {
 		c.GivenUp, c.Again = reason != "", o.Again(l)
 	}
 	if c.left, c.missed = end.Left, end.Missed; len(end.Left) > 0 {
@@ -38,6 +39,9 @@ func (c Conclusion) overrideString() string {
 	if len(c.missed) > 0 {
 		return fmt.Sprintf("operation %s has announced that it moves %s past the lease %s, and had died before it moved %s, which others have moved since; it can no longer arrive",
 			c.Operation, moves, c.Lease, c.missed[0].Ref.Branch())
+	}
+	if c.ByOthers {
+		return fmt.Sprintf("operation %s had died, and %s has what it was to bring there past the lease %s, by no event of its own", c.Operation, moves, c.Lease)
 	}
 	if c.Landed {
 		return fmt.Sprintf("operation %s had died after it had moved %s past the lease %s", c.Operation, moves, c.Lease)

@@ -108,6 +108,9 @@ type Settlement struct {
 	// is not Announced, nothing of it is there, and nothing can come: the chain has moved
 	// past its push.
 	Made bool
+	// ByOthers means that its refs have what it was to bring, and that no event of its own
+	// says so: somebody else's does, or others have gone on from there.
+	ByOthers bool
 	// Announced means that its event stands there, and that its refs were to follow.
 	Announced bool
 	// Left have not moved, as it was given up, and a push of the dead process may move
@@ -137,7 +140,15 @@ func (o DeadOverride) Settle(ctx context.Context, l *ledger.Ledger, from session
 	}
 	if e == nil {
 		made, err := o.complete(ctx, l, refs, others)
-		return Settlement{Made: made}, err
+		if err != nil || made {
+			return Settlement{Made: made}, err
+		}
+		for _, u := range o.Updates {
+			if there, err := o.shown(ctx, l, u, refs[u.Ref]); err != nil || !there {
+				return Settlement{}, err
+			}
+		}
+		return Settlement{ByOthers: true}, nil
 	}
 	s := Settlement{Announced: true}
 	for _, u := range e.By.Updates {
@@ -253,5 +264,9 @@ func (o DeadOverride) complete(ctx context.Context, l *ledger.Ledger, refs map[o
 		_, err := d.Add(event.Event{Kind: event.Override, By: event.By{Operation: o.Operation, Reason: o.Reason, Updates: o.Updates}})
 		return err
 	})
+	// A fence takes no override of what has moved already.
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Class == fault.Unreachable && !ledger.IsUnsettled(err) {
+		f.WithHint("%s   (it writes down that the refs have moved; then: %s)", l.Command("git", "land", "reconcile", "--fix", "--reason", "WHY"), l.Command("git", "land", "resume", o.Operation.String()))
+	}
 	return err == nil, err
 }
