@@ -121,6 +121,38 @@ func TestPolicyMovesUnderTheCheck(t *testing.T) {
 	}
 }
 
+// A target that the remote does not have is named, by each command that wants it, and
+// the way on goes.
+func TestPolicyOfATargetThatThereIsNot(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	s.write(map[string]string{"a": "a\n", "b": "b\n"})
+	s.force("--", "a")
+	agrees(t, remote, "main", "[land]\n\tonto = develop\n")
+	for range 2 { // the second has a mirror that knows of it
+		if r := s.exits(129, "git-land", "-x", "true", "-m", "b", "--", "b"); !strings.Contains(r.Stderr, "origin has no branch develop\nhint: git land --onto main ") {
+			t.Error(r.Stderr)
+		}
+	}
+	if got := s.expects(); got.Branch != "refs/heads/develop" {
+		t.Errorf("status %+v", got)
+	}
+	if _, done := s.inits(); done["lease"] != "later" {
+		t.Errorf("init %v", done)
+	}
+	if got := s.examined(1); !strings.Contains(got["target"], "COMMIT:refs/heads/develop") {
+		t.Errorf("doctor %v", got)
+	}
+	s.exits(0, "git-land", "-x", "true", "-m", "b", "--onto", "main", "--", "b")
+	s.exits(0, "git-land", "override", "--reason", "to begin it", "origin/main:refs/heads/develop")
+	s.write(map[string]string{"c": "c\n"})
+	s.exits(0, "git-land", "-x", "true", "-m", "c", "--", "c")
+	if got := gittest.Git(t, remote, "ls-tree", "-r", "--name-only", "develop"); !strings.HasSuffix(got, "\nc") {
+		t.Errorf("landed %q", got)
+	}
+}
+
 // Paths that the policy chooses are those of the policy that judges, also where that came
 // while the landing lost its race.
 func TestPolicyPathsMoveUnderThePush(t *testing.T) {

@@ -138,6 +138,17 @@ func (d *doctor) authority() bool {
 	return true
 }
 
+// target looks whether a target that there is not is the first branch that lands.
+func (d *doctor) target(ctx context.Context) {
+	switch branches, err := d.l.Branches(ctx); {
+	case err != nil:
+		d.failed("target", "git ls-remote "+d.l.Remote, err)
+	case len(branches) > 0:
+		d.bad("target", d.l.Command("git", "land", "override", "--reason", "WHY", "COMMIT:"+string(d.view.Branch))+"   (or have land.onto name one that there is)",
+			"%s has no branch %s, so nothing can land there", d.l.Remote, d.view.Branch.Branch())
+	}
+}
+
 func (d *doctor) remote(ctx context.Context) {
 	var err error
 	d.view, err = d.l.Fetch(ctx, ledger.Want{Branch: d.Branch})
@@ -146,6 +157,9 @@ func (d *doctor) remote(ctx context.Context) {
 		return
 	}
 	d.good("reachable", "%s answers; the target is %s, under the lease %s", d.l.Remote, d.view.Branch.Branch(), d.view.Name)
+	if d.view.Base == "" {
+		d.target(ctx)
+	}
 	if d.view.Problem != nil {
 		d.failed("chain", "git lease log", d.view.Problem)
 	}

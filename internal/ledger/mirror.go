@@ -184,12 +184,20 @@ func (l *Ledger) fetchPresent(ctx context.Context, cause error, all, ours []git.
 		}
 		return false, l.unreachable(cause)
 	}
-	if err := l.Repo.Fetch(ctx, l.remote, ours...); err != nil {
+	// The mirror must not show a branch that the authority has no more. Its HEAD, which is
+	// on another one then, says what is wanted.
+	specs, shown := ours, []string{branch.To}
+	switch {
+	case list.Head == "":
+		shown = append(shown, l.mirror("HEAD"))
+	case head:
+		specs = append(slices.Clone(ours), git.Refspec{From: "HEAD", To: l.mirror("HEAD")})
+	}
+	if err := l.Repo.Fetch(ctx, l.remote, specs...); err != nil {
 		return false, l.unreachable(err)
 	}
-	// The mirror must not show a branch that the authority has no more.
 	var gone []git.Move
-	refs, err := l.Repo.Refs(ctx, branch.To, l.mirror("HEAD"))
+	refs, err := l.Repo.Refs(ctx, shown...)
 	for ref, oid := range refs {
 		gone = append(gone, git.Move{Ref: ref, Old: git.MustBe(oid)})
 	}

@@ -219,6 +219,15 @@ func (s *setup) hook(ctx context.Context) error {
 func (s *setup) lease(ctx context.Context) error {
 	branch := s.view.Branch.Branch()
 	if s.view.Base == "" {
+		branches, err := s.l.Branches(ctx)
+		if err != nil {
+			return err
+		}
+		if len(branches) > 0 { // then no landing makes one: it could be misspelt
+			s.tell("lease", Later, "%s has no branch %s, so nothing can land there before somebody makes it: %s", s.l.Remote, branch,
+				s.l.Command("git", "land", "override", "--reason", "WHY", "COMMIT:"+string(s.view.Branch)))
+			return nil
+		}
 		s.tell("lease", Later, "%s has no branch %s yet: the first landing makes it, and puts it under the lease %s", s.l.Remote, branch, s.view.Name)
 		return nil
 	}
