@@ -91,6 +91,26 @@ func TestInitChooses(t *testing.T) {
 	}
 }
 
+// What does not come to count is not told as done, and a remote that was renamed is told
+// with what has to follow it.
+func TestInitWhereAnotherScopeCounts(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	s.git("remote", "add", "fork", gittest.URL(gittest.Remote(t)))
+	s.git("config", "extensions.worktreeConfig", "true")
+	s.git("config", "--worktree", "lease.remote", "fork")
+	if r := s.exits(5, "git-land", "init", "--remote", "origin"); !strings.Contains(r.Stderr, "another scope, which counts before that, has fork") {
+		t.Error(r.Stderr)
+	}
+	s.git("config", "--worktree", "--unset", "lease.remote")
+	s.inits()
+	s.git("remote", "rename", "origin", "up")
+	s.git("remote", "remove", "fork")
+	if r := s.exits(129, "git-land", "status"); !strings.Contains(r.Stderr, "hint: git config lease.remote up\n") {
+		t.Error(r.Stderr)
+	}
+}
+
 // Where a remote cannot do what landings need, or does not answer, nothing is set up.
 func TestInitRefused(t *testing.T) {
 	t.Parallel()

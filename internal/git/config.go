@@ -157,10 +157,13 @@ func (r *Repo) SetConfig(ctx context.Context, key, value string) error {
 	return err
 }
 
-// PutConfig makes value the only one of key in the repository's own configuration.
+// PutConfig makes value the only one of key in the repository's own configuration, and
+// reads all of it again: another scope, such as a worktree's, may count before that.
 func (r *Repo) PutConfig(ctx context.Context, key, value string) error {
-	_, err := r.run(ctx, command{args: []string{"config", "--local", "--replace-all", key, value}})
-	return err
+	if _, err := r.run(ctx, command{args: []string{"config", "--local", "--replace-all", key, value}}); err != nil {
+		return err
+	}
+	return r.loadConfig(ctx)
 }
 
 // UnsetConfig takes every value of key out of the repository's own configuration, and

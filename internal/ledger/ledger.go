@@ -108,6 +108,9 @@ func Open(repo *git.Repo, opts Options) (*Ledger, error) {
 	}
 	if l.remote, err = repo.Remote(l.Remote); err != nil {
 		hint := "git remote -v"
+		if remotes := repo.Config.Remotes(); opts.Remote == "" && len(remotes) > 0 && !slices.Contains(remotes, l.Remote) { // it was renamed
+			hint = fault.Command("git", "config", "lease.remote", preferred(remotes))
+		}
 		if errors.Is(err, git.ErrManyURLs) {
 			hint = fmt.Sprintf("git remote set-url --delete --push %s URL", l.Remote)
 		}

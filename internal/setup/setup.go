@@ -187,6 +187,10 @@ func (s *setup) put(ctx context.Context, key, value string) error {
 	if err := s.Repo.PutConfig(ctx, key, value); err != nil {
 		return err
 	}
+	if now := s.Repo.Config.Get(key); now != value {
+		return fault.New(fault.Conflict, "%s is %s now in this clone's own configuration, and another scope, which counts before that, has %s", key, value, now).
+			WithHint("%s   (it says where; take it out there, then again)", fault.Command("git", "config", "--show-scope", "--show-origin", "--get-all", key))
+	}
 	s.tell("config", Done, "%s is %s from now on", key, value)
 	return nil
 }
