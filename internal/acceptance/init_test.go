@@ -146,3 +146,28 @@ func TestInitBeforeTheFirstCommit(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 }
+
+// Of worktrees that share a repository each has a HEAD of its own: init says which branch
+// they all land on.
+func TestInitForWorktrees(t *testing.T) {
+	t.Parallel()
+	s := clone(t, gittest.Remote(t))
+	s.git("remote", "remove", "origin")
+	linked := s
+	linked.dir = s.dir + ".linked"
+	s.git("worktree", "add", "-q", "-b", "topic", linked.dir)
+	if r := linked.exits(129, "git-land", "init"); !strings.Contains(r.Stderr, "hint: git land init --onto BRANCH") {
+		t.Error(r.Stderr)
+	}
+	s.inits()
+	for _, w := range []seat{s, linked} {
+		if got, _ := w.inits(); got.Branch != "refs/heads/main" || got.Remote != "." {
+			t.Errorf("%+v", got)
+		}
+	}
+	linked.write(map[string]string{"f": "f\n"})
+	linked.force("--", "f")
+	if got := s.git("log", "-1", "--format=%s", "main"); got != "change" {
+		t.Errorf("main is at %q", got)
+	}
+}

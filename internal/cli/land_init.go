@@ -115,6 +115,9 @@ func (c *call) ask(ctx context.Context, done setup.Result) (accept bool, err err
 	}
 	c.err.printf("Let them run here from now on, as they are? [y/N] ")
 	answer, err := readLine(ctx, c.env.Stdin)
+	if !strings.HasSuffix(answer, "\n") {
+		c.err.printf("\n")
+	}
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes", err
 }

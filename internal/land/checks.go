@@ -3,6 +3,7 @@ package land
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -134,15 +135,18 @@ func (r checkRequest) accepted(l *ledger.Ledger, team policy.Policy) error {
 		shown = append(shown, c.Key+" = "+c.Text)
 	}
 	return fault.New(fault.Unverified, "commands of %s run in this clone only when its user has accepted them, and these are not: %s", policy.File, strings.Join(shown, "; ")).
-		WithHint("%s", l.Command("git", "land", "init")).WithFacts(map[string]any{"unaccepted": shown})
+		WithHint("%s   (asks; without a terminal: %s)", l.Command("git", "land", "init"), l.Command("git", "land", "init", "--accept")).WithFacts(map[string]any{"unaccepted": shown})
 }
 
 // notUnderstood is the fault of a policy of which not all is understood.
 func notUnderstood(team policy.Policy, so string) *fault.Error {
 	f := *team.Problem
 	f.What += ", so " + so
-	return &f
+	return f.WithHint("mend %s, and land that past the gate: %s", policy.File, mendPolicy)
 }
+
+// mendPolicy is the command line that lands a policy which was mended.
+const mendPolicy = "git land --force-unverified --reason WHY -m 'Mend the policy' -- " + policy.File
 
 // soundPolicy refuses to land a policy that the next landing could not be judged by, or
 // whose lease is not the one that the target is then under.
@@ -154,10 +158,26 @@ func soundPolicy(ctx context.Context, l *ledger.Ledger, s Selection, p plan) err
 	case next.Problem == nil && next.Blob == p.view.Policy.Blob:
 		return nil
 	case next.Problem == nil:
-		return sameLease(p, next)
+		return cmp.Or(sameLease(p, next), sameTarget(ctx, l, p, next))
 	}
 	f := fault.New(fault.Conflict, "%s, and no landing after this one could be judged by it", next.Problem.What).WithFacts(next.Problem.Facts)
-	return f.WithHint("mend %s; or, where others have a newer version: %s", policy.File, forced(l, s))
+	if next.Newer {
+		return f.WithHint("mend %s; or, where others have a newer version: %s", policy.File, forced(l, s))
+	}
+	return f.WithHint("mend %s, and land again", policy.File)
+}
+
+// sameTarget refuses a policy by which landings would go onto a branch that there is not.
+func sameTarget(ctx context.Context, l *ledger.Ledger, p plan, next policy.Policy) error {
+	if !next.Says("land.onto") || next.Target == p.view.Branch || p.view.Policy.Says("land.onto") && next.Target == p.view.Policy.Target {
+		return nil
+	}
+	branches, err := l.Branches(ctx)
+	if err != nil || slices.Contains(branches, next.Target) {
+		return err
+	}
+	return fault.New(fault.Conflict, "%s (%s) would have landings go onto %s, and %s has no such branch", policy.File, next.Blob.Short(), next.Target.Branch(), l.Remote).
+		WithHint("have land.onto in %s be a branch of %s: %s", policy.File, l.Remote, shortList(branchNames(branches)))
 }
 
 func sameLease(p plan, next policy.Policy) error {
@@ -185,17 +205,20 @@ func forced(l *ledger.Ledger, s Selection) string {
 }
 
 // failed is the fault of a check that was just run.
-func failed(v note.Verification) error {
-	return fault.New(fault.Unverified, "the check %s failed on tree %s: %s exited with %d", v.Check, v.Tree, v.Command, v.Exit).
+func failed(team policy.Policy, v note.Verification) *fault.Error {
+	f := fault.New(fault.Unverified, "the check %s failed on tree %s: %s exited with %d", v.Check, v.Tree, v.Command, v.Exit).
 		WithFacts(map[string]any{"tree": v.Tree, "check": v.Check, "command": v.Command, "exit": v.Exit}).
 		WithHint("mend it and run git land again")
+	if c := team.Find(v.Check); c != nil && c.Shared {
+		f.Hint += fmt.Sprintf("   (where the check is wrong: mend it in %s alone, which what is there judges, and land that first: %s)", policy.File, mendPolicy)
+	}
+	return f
 }
 
 // firstError is err, else the fault of the last check if that failed.
-func firstError(found []note.Verification, err error) error {
-	var last error
-	if n := len(found); n > 0 && found[n-1].Verdict != note.Pass {
-		last = failed(found[n-1])
+func firstError(team policy.Policy, found []note.Verification, err error) error {
+	if n := len(found); err == nil && n > 0 && found[n-1].Verdict != note.Pass {
+		return failed(team, found[n-1])
 	}
-	return cmp.Or(err, last)
+	return err
 }

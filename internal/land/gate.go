@@ -23,6 +23,11 @@ func verifyCommand(l *ledger.Ledger, s Selection, team policy.Policy) string {
 	return withSelection(l, words, s)
 }
 
+// recordCommand is the whole command that records what another system found.
+func recordCommand(l *ledger.Ledger, check string, tree object.OID) string {
+	return l.Command("git", "land", "verify", "--record", "pass", "--check", check, "--tree", string(tree))
+}
+
 // withSelection ends a command line with what the user chose to land, and where.
 func withSelection(l *ledger.Ledger, words []string, s Selection) string {
 	if s.Unit != "" {
@@ -70,8 +75,11 @@ func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v ve
 	facts := map[string]any{"tree": p.tree, "base": p.view.Base, "branch": p.view.Branch, "missing": v.judgement.Missing}
 	hint := verifyCommand(l, s, p.view.Policy)
 	external := slices.IndexFunc(wants, func(w note.Want) bool { return w.Command == "" && !v.judgement.Passed(w) })
-	if n := len(v.judgement.Failing); n > 0 {
-		last := v.judgement.Failing[n-1]
+	failing := slices.DeleteFunc(slices.Clone(v.judgement.Failing), func(f note.Verification) bool { // what is wanted is run once more
+		return slices.Contains(wants, note.Want{Check: f.Check, Command: f.Command}) && f.Command != ""
+	})
+	if n := len(failing); n > 0 {
+		last := failing[n-1]
 		facts["failed"] = map[string]any{"check": last.Check, "command": last.Command, "exit": last.Exit, "actor": last.Actor}
 		f := fault.New(fault.Unverified, "the tree %s that would land failed its check %s (%s, exit %d, by %s)",
 			p.tree, last.Check, nonEmpty(last.Command, "recorded from elsewhere"), last.Exit, last.Actor).WithFacts(facts)
@@ -94,7 +102,7 @@ func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v ve
 	}
 	if external >= 0 {
 		check := wants[external].Check
-		hint = l.Command("git", "land", "verify", "--record", "pass", "--check", check, "--tree", string(p.tree))
+		hint = recordCommand(l, check, p.tree)
 		return fault.New(fault.Unverified, "the tree %s that would land has no pass of the check %s, which another system records", p.tree, check).
 			WithHint("%s   (when it has passed there)", hint).WithFacts(facts)
 	}
@@ -188,7 +196,7 @@ func baseMoved(ctx context.Context, l *ledger.Ledger, p plan, wants []note.Want)
 func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
 	team := p.view.Policy
 	if team.Problem != nil && !m.r.Force {
-		return verdict{}, false, notUnderstood(team, "what a landing needs is not known").WithHint("%s", forced(m.l, m.r.Selection))
+		return verdict{}, false, notUnderstood(team, "what a landing needs is not known")
 	}
 	if err := soundPolicy(ctx, m.l, m.r.Selection, p); err != nil && !m.r.Force {
 		return verdict{}, false, err
@@ -261,5 +269,5 @@ func (m *motion) check(ctx context.Context, p plan, wants []note.Want) error {
 	if published != nil {
 		m.warn("the verification is kept here and will be published later: %v", published)
 	}
-	return firstError(found, err)
+	return firstError(p.view.Policy, found, err)
 }

@@ -96,11 +96,11 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 	if err != nil {
 		return err
 	}
-	if c.kind != fromCommits {
-		s.Messages = []string{Message}
-	}
 	if v.Policy.Problem != nil {
-		return notUnderstood(v.Policy, "what a landing needs is not known").WithHint("%s", forced(l, s))
+		return notUnderstood(v.Policy, "what a landing needs is not known")
+	}
+	if i := slices.IndexFunc(wants, func(w note.Want) bool { return w.Command == "" && !o.Judgement.Passed(w) }); i >= 0 {
+		o.VerifyWith = recordCommand(l, wants[i].Check, p.tree)
 	}
 	run, blocked := lacking(o.Judgement, wants)
 	o.runs = !o.Verified && !blocked && len(run) > 0

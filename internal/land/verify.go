@@ -117,6 +117,14 @@ func RecordVerdict(ctx context.Context, l *ledger.Ledger, r RecordRequest) (v no
 	} else if len(r.Tree) != 2*l.Repo.Format.Size() {
 		return v, nil, fault.New(fault.Usage, "%s is no object id of this repository, which uses %s", r.Tree, l.Repo.Format)
 	}
+	team, err := l.Expected(ctx, want)
+	if err != nil {
+		return v, nil, err
+	}
+	if c := team.Find(v.Check); c != nil && c.Text != "" {
+		return v, nil, fault.New(fault.Usage, "the check %s counts when its command has passed, %s: a verdict without that is not asked for", c.Name, c.Text).
+			WithHint("%s", withSelection(l, []string{"git", "land", "verify", "--check", c.Name}, r.Selection))
+	}
 	if v.Actor, err = l.Repo.Ident(); err != nil {
 		return v, nil, err
 	}

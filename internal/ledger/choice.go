@@ -29,7 +29,6 @@ func (l *Ledger) chooseAt(ctx context.Context, w Want, headAt string, head func(
 		if err != nil {
 			return w, err
 		}
-		l.tellProblem(p)
 		if w.Branch = p.Target; w.Branch == "" {
 			if w.Branch, err = head(ctx); err != nil || w.Branch == "" {
 				return w, err
@@ -41,7 +40,6 @@ func (l *Ledger) chooseAt(ctx context.Context, w Want, headAt string, head func(
 		if err != nil {
 			return w, err
 		}
-		l.tellProblem(p)
 		w.Name = cmp.Or(p.Lease, w.Branch.Branch())
 	}
 	return w, nil
@@ -49,10 +47,18 @@ func (l *Ledger) chooseAt(ctx context.Context, w Want, headAt string, head func(
 
 // tellProblem says, where a policy was asked for what nobody chose, that not all of it
 // is understood: what is not may have been the answer.
-func (l *Ledger) tellProblem(p policy.Policy) {
-	if p.Problem != nil {
-		l.once("%s", p.Problem.What)
+func (l *Ledger) tellProblem(ctx context.Context, w Want, v View) error {
+	team := v.Policy
+	if w.Branch == "" && team.Problem == nil {
+		var err error
+		if team, err = l.HeadPolicy(ctx); err != nil {
+			return err
+		}
 	}
+	if team.Problem != nil && (w.Branch == "" || w.Name == "") {
+		l.once("%s", team.Problem.What)
+	}
+	return nil
 }
 
 // PolicyIn is the policy that a tree has, with the user's own where that says nothing.

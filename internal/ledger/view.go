@@ -81,11 +81,15 @@ func (v View) Hold() *event.Hold {
 // be found. A chain that cannot be trusted is no error here, so that reading
 // goes on: it is View.Problem.
 func (l *Ledger) Fetch(ctx context.Context, w Want) (View, error) {
-	r, w, err := l.read(ctx, w)
+	r, chosen, err := l.read(ctx, w)
 	if err != nil {
 		return View{}, err
 	}
-	return l.view(ctx, w, r)
+	v, err := l.view(ctx, chosen, r)
+	if err == nil {
+		err = l.tellProblem(ctx, w, v)
+	}
+	return v, err
 }
 
 // FetchKeeper is Fetch for the lease that keeps the branch: the one named, if that

@@ -47,6 +47,8 @@ type Policy struct {
 	// Problem says what of the file is not understood; nil where all of it is. What
 	// is understood stands in the fields all the same, for those who only read.
 	Problem *fault.Error
+	// Newer means that what is not understood may be of a newer version.
+	Newer bool
 
 	required bool     // land.require is given
 	says     []string // keys that the file gives
@@ -126,6 +128,9 @@ func Configured(c git.Config) (Policy, error) {
 	return p, nil
 }
 
+// files are the keys that mean something in the file, beside those of checks.
+var files = []string{"land.onto", "land.paths", "land.require", "land.verify.setup", "lease.name", "lease.protect"}
+
 // clones are the keys that mean something in a clone's configuration alone.
 var clones = []string{"lease.remote", "lease.host", "lease.namespace", "lease.notesnamespace", "land.wait", "land.verify.dir"}
 
@@ -151,6 +156,8 @@ func parse(settings []git.Setting, shared bool) (p Policy, unknown []string, wro
 			continue
 		case s.Bare && shared:
 			why = "has no value"
+		case shared && s.Key != "land.paths" && s.Key != "lease.protect" && slices.Contains(p.says, s.Key):
+			why = "is given twice" // who writes two commands wants both to run
 		case isCheck:
 			why = p.addCheck(check, Command{s.Key, s.Value, shared})
 		default:
@@ -175,7 +182,7 @@ func checkOf(key string) (name string, ok bool) {
 }
 
 func known(key string) bool {
-	return slices.Contains([]string{"land.onto", "land.paths", "land.require", "land.verify.setup", "lease.name", "lease.protect"}, key)
+	return slices.Contains(files, key)
 }
 
 // set takes a setting that is no check, and says what is wrong with it.
@@ -213,7 +220,7 @@ func (p *Policy) set(s git.Setting, shared bool) (why, hint string) {
 		}
 	case "lease.name":
 		if _, err := event.EncodeName(s.Value); err != nil && s.Value != "" {
-			return err.Error(), hint
+			return fmt.Sprintf("%q is not the name of a lease", s.Value), hint
 		}
 		p.Lease = s.Value
 	case "lease.protect":
@@ -229,7 +236,7 @@ func (p *Policy) set(s git.Setting, shared bool) (why, hint string) {
 // maxCheckName bounds the name of a check, in bytes.
 const maxCheckName = 100
 
-// addCheck takes one check; the last command of a name counts, as in git's own configuration.
+// addCheck takes one check. In git's configuration the last command of a name counts.
 func (p *Policy) addCheck(name string, c Command) (why string) {
 	switch {
 	case name == "" || len(name) > maxCheckName || event.CleanText(name, maxCheckName) != name || c.Shared && strings.ContainsFunc(name, unseen):

@@ -52,7 +52,7 @@ func TestFileBeforeConfiguration(t *testing.T) {
 	t.Parallel()
 	own := []string{"land.onto", "refs/heads/own", "lease.name", "own", "land.require", "unit", "land.paths", "own", "lease.protect", "own/*",
 		"land.verify.setup", "own setup", "land.check.mine.command", "mine", "land.check.Both.command", "mine", "land.wait", "3s"}
-	repo, _ := open(t, "[land]\n\tonto = team\n\trequire = result\n\tpaths = a\n\tpaths = b\n[land \"check.Both\"]\n\tcommand = team\n[land \"check.one two\"]\n\tcommand = x\n\tcommand = y\n", own...)
+	repo, _ := open(t, "[land]\n\tonto = team\n\trequire = result\n\tpaths = a\n\tpaths = b\n[land \"check.Both\"]\n\tcommand = team\n[land \"check.one two\"]\n\tcommand = y\n", own...)
 	p := read(t, repo, "HEAD")
 	var checks []string
 	for _, c := range p.Checks {
@@ -117,6 +117,11 @@ func TestProblems(t *testing.T) {
 		{"[lease]\n\tprotect = [\n", `lease.protect "[" is no pattern`},
 		{"[lease]\n\tprotect = release/**\n", ""},
 		{"[land]\n\trequire = both\n", `land.require "both" is neither result nor unit`},
+		{"[land \"check.a\"]\n\tcommand = x\n\tcommand = y\n", "land.check.a.command is given twice"},
+		{"[land]\n\tonto = a\n\tonto = b\n", "land.onto is given twice"},
+		{"[land]\n\tpaths = a\n\tpaths = b\n[lease]\n\tprotect = a\n\tprotect = b\n", ""},
+		{"[land]\n\twait = 3s\n", "land.wait (land.wait is for a clone's own configuration)"},
+		{"[land \"chekc.a\"]\n\tcommand = x\n", "land.chekc.a.command (it knows land.check.NAME.command, land.onto, "},
 		{"[land\n", "is not in git's configuration syntax: bad config line 1 in blob "},
 		{"\xff\n", "is not UTF-8 text"},
 		{"# \x00\n", "is not UTF-8 text"},

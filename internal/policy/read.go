@@ -120,13 +120,14 @@ func (r *Reader) read(ctx context.Context, e object.TreeEntry) (Policy, error) {
 	p.Blob = e.OID
 	var faults []string
 	if len(unknown) > 0 {
-		faults = append(faults, "has keys that this version does not know: "+event.CleanText(strings.Join(unknown, ", "), event.MaxText))
+		faults = append(faults, "has keys that this version does not know: "+event.CleanText(strings.Join(unknown, ", "), event.MaxText)+unlike(unknown))
 	}
 	for _, w := range wrong {
 		faults = append(faults, event.CleanText(w.key+" "+w.why, event.MaxText))
 	}
 	if len(faults) > 0 {
 		p.Problem = problem(e.OID, strings.Join(faults[:min(len(faults), 8)], "; "))
+		p.Newer = len(unknown) > 0
 	}
 	return p, nil
 }
@@ -135,6 +136,16 @@ func (r *Reader) read(ctx context.Context, e object.TreeEntry) (Policy, error) {
 // from being done.
 func problem(blob object.OID, what string) *fault.Error {
 	return fault.New(fault.Unverified, "the policy %s (%s) %s", File, blob.Short(), what).WithFacts(map[string]any{"policy": blob})
+}
+
+// unlike says what the keys could have been.
+func unlike(unknown []string) string {
+	for _, key := range unknown {
+		if slices.Contains(clones, key) {
+			return " (" + key + " is for a clone's own configuration)"
+		}
+	}
+	return " (it knows land.check.NAME.command, " + strings.Join(files, ", ") + ")"
 }
 
 // words is the first line of what git says of a file.

@@ -123,15 +123,8 @@ func (s *setup) target(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.onto {
-		team, err := s.l.HeadPolicy(ctx)
-		if err == nil && team.Says("land.onto") {
-			err = fault.New(fault.Usage, "%s at %s has landings go onto %s, which counts before a clone's own land.onto", policy.File, s.l.Remote, team.Target.Branch()).
-				WithHint("name the branch each time: %s", s.l.Command("git", "land", "--onto", s.view.Branch.Branch()))
-		}
-		if err != nil {
-			return err
-		}
+	if err := s.settle(ctx); err != nil {
+		return err
 	}
 	s.Result.Branch, s.Result.Lease = s.view.Branch, s.view.Name
 	where := s.l.Remote + " decides"
@@ -142,6 +135,26 @@ func (s *setup) target(ctx context.Context) (err error) {
 	if s.view.Problem != nil {
 		return s.view.Problem
 	}
+	return nil
+}
+
+// settle finds out whether land.onto has to say what the target is.
+func (s *setup) settle(ctx context.Context) error {
+	team, err := s.l.HeadPolicy(ctx)
+	byPolicy := team.Says("land.onto")
+	switch {
+	case err != nil:
+		return err
+	case s.onto && byPolicy:
+		return fault.New(fault.Usage, "%s at %s has landings go onto %s, which counts before a clone's own land.onto", policy.File, s.l.Remote, team.Target.Branch()).
+			WithHint("name the branch each time: %s", s.l.Command("git", "land", "--onto", s.view.Branch.Branch()))
+	case !s.l.IsLocal() || byPolicy || team.Target != "":
+		return nil
+	case s.Request.Branch == "" && s.Repo.GitDir != s.Repo.CommonDir:
+		return fault.New(fault.Usage, "each worktree has a HEAD of its own, and this one is not the main one's: onto which branch landings go is not clear").
+			WithHint("%s", s.l.Command("git", "land", "init", "--onto", "BRANCH"))
+	}
+	s.onto = true // or each worktree would land on its own branch
 	return nil
 }
 
