@@ -121,6 +121,12 @@ func TestInitRefused(t *testing.T) {
 	if r := s.exits(9, "git-land", "init"); !strings.Contains(r.Stderr, "branches only") {
 		t.Error(r.Stderr)
 	}
+	nobody := s.with("GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=", "GIT_CONFIG_KEY_1=user.useConfigOnly", "GIT_CONFIG_VALUE_1=true")
+	for _, args := range [][]string{{"init"}, {"-x", "true", "-m", "m", "--", "README"}} {
+		if r := nobody.exits(129, "git-land", args...); !strings.Contains(r.Stderr, "git does not know who you are: ") || !strings.Contains(r.Stderr, "hint: git config user.name 'Your Name' && ") {
+			t.Error(r.Stderr)
+		}
+	}
 	s.git("remote", "set-url", "origin", gittest.URL(remote+".gone"))
 	s.exits(9, "git-land", "init")
 	s.git("remote", "set-url", "origin", gittest.URL(remote))

@@ -100,7 +100,7 @@ func (d *doctor) version(ctx context.Context) {
 func (d *doctor) identity() {
 	ident, err := d.Repo.Ident()
 	if err != nil {
-		d.bad("identity", "git config user.name 'Your Name' && git config user.email you@example.com", "git does not know who you are: %v", err)
+		d.failed("identity", "git config user.name 'Your Name' && git config user.email you@example.com", err)
 		return
 	}
 	d.good("identity", "events are by %s", ident)

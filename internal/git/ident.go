@@ -2,15 +2,18 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"gitland/internal/fault"
 )
 
 // Ident is the committer's identity as git would write it now, without the
-// date: "Name <email>". It fails, with git's own explanation, where no
-// identity is configured.
+// date: "Name <email>". The error is a fault of class Usage, with git's own
+// explanation, where no identity is configured.
 func (r *Repo) Ident() (string, error) {
 	full, err := r.ident()
 	if err != nil {
@@ -77,6 +80,11 @@ func (r *Repo) readIdent(ctx context.Context, variable string) (string, error) {
 		return fmt.Sprintf("%s %d %s", ident, now.Unix(), now.Format("-0700")), nil
 	}
 	out, err := r.run(ctx, command{reading: true, args: []string{"var", variable}})
+	if failed := (*Error)(nil); errors.As(err, &failed) && failed.ExitCode == 128 {
+		lines := strings.Split(strings.TrimSpace(failed.Stderr), "\n") // the last one says what, after a page of advice
+		return "", fault.New(fault.Usage, "git does not know who you are: %s", strings.TrimPrefix(lines[len(lines)-1], "fatal: ")).
+			WithHint("git config user.name 'Your Name' && git config user.email you@example.com")
+	}
 	if err != nil {
 		return "", fmt.Errorf("read your git identity: %w", err)
 	}
