@@ -89,11 +89,11 @@ func TestFrozenRefusesEveryLanding(t *testing.T) {
 // old makes the mirror older than what is planned from.
 func (s seat) old() {
 	s.t.Helper()
-	locks, err := filepath.Glob(filepath.Join(s.dir, ".git/lease/mirror/*.lock"))
-	if err != nil || len(locks) == 0 {
-		s.t.Fatal(locks, err)
+	files, err := filepath.Glob(filepath.Join(s.dir, ".git/lease/mirror/*"))
+	if err != nil || len(files) == 0 {
+		s.t.Fatal(files, err)
 	}
-	for _, path := range locks {
+	for _, path := range files {
 		s.exits(0, "touch", "-d", "2020-01-01", path)
 	}
 }

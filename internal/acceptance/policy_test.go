@@ -153,6 +153,39 @@ func TestPolicyOfATargetThatThereIsNot(t *testing.T) {
 	}
 }
 
+// A target is not chosen by what the authority's HEAD was when this clone last asked for
+// that: a look at a branch that was named does not make it fresh, and a landing onto
+// HEAD's own branch is seen by the next.
+func TestPolicyTargetOfAStaleHead(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"others", "this clone"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			remote := gittest.Remote(t)
+			gittest.Git(t, remote, "branch", "next", "main")
+			s := clone(t, remote)
+			s.write(map[string]string{"a": "a\n", "z": "z\n"})
+			s.force("--", "z")
+			if by == "others" {
+				s.old()
+				agrees(t, remote, "main", "[land]\n\tonto = next\n")
+			} else {
+				s.write(map[string]string{".gitland": "[land]\n\tonto = next\n"})
+				s.force("--", ".gitland")
+			}
+			s.exits(0, "git-land", "verify", "--onto", "main", "-x", "true", "--", "a")
+			s.try("git-land", "-m", "a", "--", "a")
+			if got := gittest.Git(t, remote, "log", "-1", "--format=%s", "main"); got == "a" {
+				t.Error("landed on main, whose policy has landings go onto next")
+			}
+			s.exits(0, "git-land", "-x", "true", "-m", "a", "--", "a")
+			if got := gittest.Git(t, remote, "log", "-1", "--format=%s", "next"); got != "a" {
+				t.Errorf("landed %q on next", got)
+			}
+		})
+	}
+}
+
 // Paths that the policy chooses are those of the policy that judges, also where that came
 // while the landing lost its race.
 func TestPolicyPathsMoveUnderThePush(t *testing.T) {

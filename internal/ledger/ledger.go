@@ -56,6 +56,7 @@ type Ledger struct {
 	told     sync.Map // notices that are given once
 	mu       sync.Mutex
 	pending  map[object.Ref]git.Move // moves of the mirror and its memory, not yet written
+	head     object.OID              // the mirror's HEAD when it was last read
 }
 
 // Options say which authority to open.

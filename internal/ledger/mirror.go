@@ -94,7 +94,7 @@ func (l *Ledger) fetchMirror(ctx context.Context, w Want, head bool, headBranch 
 		}
 	}
 	l.fetched()
-	l.touch()
+	l.touch(head)
 	r, headOID, err = l.readMirror(ctx, name, w.Branch)
 	return r, headOID, err == nil && fromHead && headOID != r.base, err
 }
@@ -117,6 +117,9 @@ func (l *Ledger) readMirror(ctx context.Context, name string, branch object.Ref)
 	for ref, oid := range refs {
 		*into[ref] = oid
 	}
+	l.mu.Lock()
+	l.head = head
+	l.mu.Unlock()
 	return r, head, err
 }
 
@@ -124,15 +127,27 @@ func (l *Ledger) readMirror(ctx context.Context, name string, branch object.Ref)
 // time says when that was.
 func (l *Ledger) lockPath() string { return l.Dir.Path("mirror", component(l.Remote)+".lock") }
 
-// touch notes when the mirror was written. It is worth no failure: without it
-// the next landing only fetches first.
-func (l *Ledger) touch() {
+// headPath is the file whose time says when the mirror's HEAD was written: not each fetch
+// asks for that.
+func (l *Ledger) headPath() string { return l.Dir.Path("mirror", component(l.Remote)+".head") }
+
+// touch notes when the mirror was written, and its HEAD. It is worth no failure: without
+// it the next landing only fetches first.
+func (l *Ledger) touch(head bool) {
 	now := time.Now()
 	os.Chtimes(l.lockPath(), now, now)
+	if head && os.Chtimes(l.headPath(), now, now) != nil {
+		os.WriteFile(l.headPath(), nil, 0o600)
+	}
 }
 
 // freshFor is how old a mirror may be to be planned from.
 const freshFor = time.Minute
+
+func fresh(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && time.Since(info.ModTime()).Abs() <= freshFor
+}
 
 // Mirror is what a fetch of a moment ago saw, by this session's verification or
 // landing, say. It may lead to a push, whose expectations decide whether it was
@@ -142,8 +157,7 @@ func (l *Ledger) Mirror(ctx context.Context, w Want) (View, bool) {
 	if l.IsLocal() {
 		return View{}, false
 	}
-	info, err := os.Stat(l.lockPath())
-	if err != nil || time.Since(info.ModTime()).Abs() > freshFor {
+	if !fresh(l.lockPath()) || w.Branch == "" && !fresh(l.headPath()) { // no push would find out that HEAD's was old
 		return View{}, false
 	}
 	known, err := l.knowledge()
@@ -331,8 +345,21 @@ func (l *Ledger) Moved(v View, moves []git.Move) {
 			l.note(seenRecords+component(v.Name), cmp.Or(v.LostRecords, m.Old.OID()), m.New)
 		case v.Branch:
 			l.mirrored("heads/"+component(v.Branch.Branch()), m)
+			if l.isHead(v.Branch, m.Old.OID()) { // whose policy chooses the next target
+				l.mirrored("HEAD", m)
+			}
 		}
 	}
+}
+
+// isHead reports whether the authority's HEAD is on the branch, at that commit, as far as
+// the mirror has it.
+func (l *Ledger) isHead(branch object.Ref, at object.OID) bool {
+	l.mu.Lock()
+	head := l.head
+	l.mu.Unlock()
+	known, err := l.knowledge()
+	return err == nil && known.Head == branch && head != "" && head == at
 }
 
 func (l *Ledger) mirrored(rest string, m git.Move) {
