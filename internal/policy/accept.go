@@ -21,8 +21,8 @@ type accepted struct {
 }
 
 // maxAccepted bounds how many commands a clone remembers; the oldest go first. It is more
-// than several files can name, for what was forgotten of a file would be asked for again
-// each time: the shortest check takes 27 bytes of maxFile.
+// than the files of many branches can name, for what was forgotten of one would be asked
+// for again each time.
 const maxAccepted = 10_000
 
 func load(dir session.Dir) (acceptance, error) {

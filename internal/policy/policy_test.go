@@ -116,6 +116,9 @@ func TestProblems(t *testing.T) {
 		{"[lease]\n\tname = \" x\"\n", "lease.name "},
 		{"[lease]\n\tprotect = [\n", `lease.protect "[" is no pattern`},
 		{"[lease]\n\tprotect = release/**\n", ""},
+		{checks(300, 1), "has 300 checks, which are more, or longer, than the record of a landing can name"},
+		{checks(15, 4000), "has 15 checks, which are more, or longer,"},
+		{checks(100, 100), ""},
 		{"[land]\n\trequire = both\n", `land.require "both" is neither result nor unit`},
 		{"[land \"check.a\"]\n\tcommand = x\n\tcommand = y\n", "land.check.a.command is given twice"},
 		{"[land]\n\tonto = a\n\tonto = b\n", "land.onto is given twice"},
@@ -134,6 +137,15 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%.80q: %v, want %q", tt.file, p.Problem, tt.problem)
 		}
 	}
+}
+
+// checks are so many, each with a command of so many bytes.
+func checks(n, size int) string {
+	var file strings.Builder
+	for i := range n {
+		fmt.Fprintf(&file, "[land \"check.%d\"]\ncommand=%s\n", i, strings.Repeat("x", size))
+	}
+	return file.String()
 }
 
 // A policy that is no regular file is none, and so not nothing either.

@@ -125,11 +125,29 @@ func (r *Reader) read(ctx context.Context, e object.TreeEntry) (Policy, error) {
 	for _, w := range wrong {
 		faults = append(faults, event.CleanText(w.key+" "+w.why, event.MaxText))
 	}
+	if room(p.Checks) > maxRoom {
+		faults = append(faults, fmt.Sprintf("has %d checks, which are more, or longer, than the record of a landing can name", len(p.Checks)))
+	}
 	if len(faults) > 0 {
 		p.Problem = problem(e.OID, strings.Join(faults[:min(len(faults), 8)], "; "))
 		p.Newer = len(unknown) > 0
 	}
 	return p, nil
+}
+
+// A record names each check that has passed, on one line of at most note.MaxLine bytes;
+// the rest of that is for everything else.
+const (
+	maxRoom   = 56 << 10
+	checkRoom = 400 // for what is found, by whom, when and on what
+)
+
+// room is how much of a record checks take, about.
+func room(checks []Check) (n int) {
+	for _, c := range checks {
+		n += checkRoom + len(c.Name) + len(c.Text) + strings.Count(c.Text, `"`) + strings.Count(c.Text, `\\`)
+	}
+	return n
 }
 
 // problem is the fault of a file that is not understood. Who lands says what it keeps
