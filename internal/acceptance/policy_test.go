@@ -282,3 +282,28 @@ func TestPolicyProtects(t *testing.T) {
 	h.write(map[string]string{"second": "2\n"})
 	h.exits(0, "git-land", "-x", "true", "-m", "second", "--", "second")
 }
+
+// The policy of a branch that is not the usual target has commands of its own. They are
+// accepted there, and the usual target stays.
+func TestPolicyOfAnotherTarget(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	gittest.Git(t, remote, "branch", "rel", "main")
+	agrees(t, remote, "main", "[land]\n\tonto = main\n")
+	agrees(t, remote, "rel", "[land \"check.c\"]\n\tcommand = test -e one\n[land \"verify\"]\n\tsetup = true\n")
+	s := clone(t, remote)
+	s.inits()
+	s.git("switch", "-q", "--detach", "origin/rel")
+	s.write(map[string]string{"one": "1\n"})
+	r := s.exits(4, "git-land", "--onto", "rel", "-m", "one", "--", "one")
+	if !strings.Contains(r.Stderr, "hint: git land verify --accept --onto rel -- one ") {
+		t.Error(r.Stderr)
+	}
+	if r := s.exits(0, "git-land", "verify", "--accept", "--onto", "rel", "--", "one"); !strings.Contains(r.Stderr, "accepted  land.verify.setup = true\n") {
+		t.Error(r.Stderr)
+	}
+	s.exits(0, "git-land", "--onto", "rel", "-m", "one", "--", "one")
+	if got, _ := s.inits(); got.Branch != "refs/heads/main" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -31,6 +31,7 @@ git land verify --record pass --check ci --tree "$(git rev-parse HEAD^{tree})"`,
 		flags: []cli.Flag{
 			text("x", "`COMMAND` of the check"),
 			text("check", "`NAME` of the check"),
+			boolean("accept", "let the commands of .gitland run in this clone"),
 			choice("record", "`VERDICT` of another system: pass or fail", string(note.Pass), string(note.Fail)),
 			oidFlag("tree", "`OID` of the tree that it is about, in full"),
 			unitFlag(), ontoFlag(), remoteFlag(), jsonFlag(),
@@ -47,6 +48,8 @@ func verifyChange(ctx context.Context, c *call) error {
 	switch {
 	case record && command:
 		return fault.New(fault.Usage, "a verification comes from -x COMMAND or from --record VERDICT, and from one of them")
+	case record && c.opts.Bool("accept"):
+		return fault.New(fault.Usage, "--record runs nothing that could be accepted")
 	case record && !named:
 		return fault.New(fault.Usage, "a verdict from elsewhere needs the name of its check").WithHint("add --check NAME")
 	case given && !record:
@@ -68,7 +71,7 @@ func verifyChange(ctx context.Context, c *call) error {
 		found = append(found, v)
 	} else {
 		found, published, err = land.Verify(ctx, l, land.VerifyRequest{Selection: selection, Check: c.opts.String("check"),
-			Command: c.opts.String("x"), Step: c.step, Stderr: c.env.Stderr, Environ: c.env.Environ})
+			Command: c.opts.String("x"), Accept: c.opts.Bool("accept"), Step: c.step, Stderr: c.env.Stderr, Environ: c.env.Environ})
 	}
 	if published != nil {
 		c.err.printf("%s the verification is kept here, and goes out with the next landing: %v\n", paint(yellow, "hint:"), published)

@@ -81,6 +81,8 @@ func lacking(j note.Judgement, wants []note.Want) (run []note.Want, blocked bool
 type checkRequest struct {
 	wants   []note.Want
 	typed   string // the command that the user gave, which is so accepted
+	accept  bool   // the commands of the policy are accepted now
+	again   string // the command line that accepts them
 	unit    string
 	step    func(step, text string) // may be nil
 	output  io.Writer
@@ -130,12 +132,18 @@ func (r checkRequest) accepted(l *ledger.Ledger, team policy.Policy) error {
 	if err != nil || len(left) == 0 {
 		return err
 	}
+	if r.accept {
+		for _, c := range left {
+			r.step("accepted", c.Key+" = "+c.Text)
+		}
+		return policy.Accept(l.Dir, left...)
+	}
 	var shown []string
 	for _, c := range left {
 		shown = append(shown, c.Key+" = "+c.Text)
 	}
 	return fault.New(fault.Unverified, "commands of %s run in this clone only when its user has accepted them, and these are not: %s", policy.File, strings.Join(shown, "; ")).
-		WithHint("%s   (asks; without a terminal: %s)", l.Command("git", "land", "init"), l.Command("git", "land", "init", "--accept")).WithFacts(map[string]any{"unaccepted": shown})
+		WithHint("%s   (it accepts them, and runs the checks)", r.again).WithFacts(map[string]any{"unaccepted": shown})
 }
 
 // notUnderstood is the fault of a policy of which not all is understood.

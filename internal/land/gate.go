@@ -264,7 +264,7 @@ func (m *motion) tellGate(p plan, v verdict) {
 // check runs checks on the tree that would land, and records what they found.
 func (m *motion) check(ctx context.Context, p plan, wants []note.Want) error {
 	defer func() { m.wait, m.start = lease.NewWaiter(m.r.Waiting), time.Now() }() // a check is no wait for a lease
-	found, published, err := runChecks(ctx, m.l, p, checkRequest{wants: wants, typed: m.r.Command, unit: m.journal.Unit,
+	found, published, err := runChecks(ctx, m.l, p, checkRequest{wants: wants, typed: m.r.Command, again: acceptCommand(m.l, m.r.Selection), unit: m.journal.Unit,
 		step: m.step, output: m.r.Stderr, environ: m.r.Environ, id: m.journal.Operation})
 	if published != nil {
 		m.warn("the verification is kept here and will be published later: %v", published)

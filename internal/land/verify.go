@@ -18,6 +18,7 @@ type VerifyRequest struct {
 	// Check and Command are one check that is run for this time. Without Command they
 	// are those of the policy: the one named, or all.
 	Check, Command string
+	Accept         bool                    // let the commands of the policy run in this clone
 	Step           func(step, text string) // told before each check of the policy
 	Stderr         io.Writer               // where a check's output goes as it runs
 	Environ        []string                // the check's, before what verify takes away
@@ -38,7 +39,12 @@ func Verify(ctx context.Context, l *ledger.Ledger, r VerifyRequest) (found []not
 	}
 	id, done := watched(l)
 	defer done()
-	return runChecks(ctx, l, p, checkRequest{wants: wants, typed: r.Command, unit: unit, step: r.Step, output: r.Stderr, environ: r.Environ, id: id})
+	return runChecks(ctx, l, p, checkRequest{wants: wants, typed: r.Command, accept: r.Accept, again: acceptCommand(l, r.Selection), unit: unit, step: r.Step, output: r.Stderr, environ: r.Environ, id: id})
+}
+
+// acceptCommand is the whole command that lets the commands of the policy run here.
+func acceptCommand(l *ledger.Ledger, s Selection) string {
+	return withSelection(l, []string{"git", "land", "verify", "--accept"}, s)
 }
 
 func (r VerifyRequest) wants(p plan) ([]note.Want, error) {

@@ -145,16 +145,18 @@ func (s *setup) settle(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case s.onto && byPolicy:
+	case byPolicy && s.Request.Branch == team.Target:
+		return nil
+	case s.Request.Branch != "" && byPolicy:
 		return fault.New(fault.Usage, "%s at %s has landings go onto %s, which counts before a clone's own land.onto", policy.File, s.l.Remote, team.Target.Branch()).
 			WithHint("name the branch each time: %s", s.l.Command("git", "land", "--onto", s.view.Branch.Branch()))
-	case !s.l.IsLocal() || byPolicy || team.Target != "":
+	case s.Request.Branch == "" && (!s.l.IsLocal() || byPolicy || team.Target != ""):
 		return nil
 	case s.Request.Branch == "" && s.Repo.GitDir != s.Repo.CommonDir:
 		return fault.New(fault.Usage, "each worktree has a HEAD of its own, and this one is not the main one's: onto which branch landings go is not clear").
 			WithHint("%s", s.l.Command("git", "land", "init", "--onto", "BRANCH"))
 	}
-	s.onto = true // or each worktree would land on its own branch
+	s.onto = true // HEAD may move, and each worktree has one of its own
 	return nil
 }
 
