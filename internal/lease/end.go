@@ -75,7 +75,7 @@ func notYours(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
 	if err := InFrost(ctx, l, v); err != nil {
 		return err
 	}
-	return fault.New(fault.Held, "the lease %s is free: there is nothing to release", v.Name).
+	return isFree(l, v, "release").
 		WithHint("%s   (it tells what happened to it)", l.Command("git", "lease", "log", v.Name))
 }
 
@@ -198,8 +198,7 @@ func Break(ctx context.Context, l *ledger.Ledger, b Breaking) (Broken, error) {
 		case v.Phase() == event.Frozen && seen == "":
 			return InFrost(ctx, l, v)
 		case h == nil && seen == "":
-			return fault.New(fault.Held, "the lease %s is free: there is nothing to break", v.Name).
-				WithHint("%s", l.Command("git", "lease", "show", v.Name))
+			return isFree(l, v, "break")
 		case h == nil || seen != "" && seen != v.TipOID():
 			return fault.New(fault.Held, "the lease %s changed while it was being broken; nothing was broken", v.Name).
 				WithHint("%s", l.Command("git", "lease", "show", v.Name))

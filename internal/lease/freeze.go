@@ -87,8 +87,7 @@ func Thaw(ctx context.Context, l *ledger.Ledger, t Thawing) (event.Event, error)
 			f.What = "it is not frozen: " + f.What
 			return f
 		case event.Free:
-			return fault.New(fault.Held, "the lease %s is free: there is nothing to thaw", v.Name).
-				WithHint("%s", l.Command("git", "lease", "show", v.Name))
+			return isFree(l, v, "thaw")
 		}
 		_, err := d.Add(event.Event{Kind: event.Thaw, By: event.By{Operation: l.NewID(), Reason: reason}})
 		return err

@@ -231,7 +231,7 @@ func taking(d *ledger.Draft, v ledger.View, a Acquisition, act event.Event) erro
 func Held(l *ledger.Ledger, v ledger.View, own bool) *fault.Error {
 	h := v.Hold()
 	facts := map[string]any{
-		"lease": v.Name, "remote": l.Remote, "operation": h.Operation.String(), "holder": h.Holder, "host": h.Host,
+		"lease": v.Name, "remote": l.Remote, "state": event.Held, "operation": h.Operation.String(), "holder": h.Holder, "host": h.Host,
 		"purpose": h.Purpose, "since": h.Since, "age_seconds": int(l.Now().Sub(h.Since).Seconds()), "fence": h.Fence, "own": own,
 	}
 	if own {
@@ -241,6 +241,15 @@ func Held(l *ledger.Ledger, v ledger.View, own bool) *fault.Error {
 	return fault.New(fault.Held, "the lease %s is held by %s", v.Name, Describe(*h, l.Now())).
 		WithHint("if that operation is dead: %s", FreeCommand(l, v)).
 		WithFacts(facts)
+}
+
+// isFree is the fault of a lease that is free, so that there is nothing to end: to
+// thaw, say. It is of class Held, as where the lease stands otherwise than it would have
+// to; its facts tell them apart.
+func isFree(l *ledger.Ledger, v ledger.View, what string) *fault.Error {
+	return fault.New(fault.Held, "the lease %s is free: there is nothing to %s", v.Name, what).
+		WithHint("%s", l.Command("git", "lease", "show", v.Name)).
+		WithFacts(map[string]any{"lease": v.Name, "remote": l.Remote, "state": event.Free})
 }
 
 // FreeCommand is the command by which somebody else's lease is freed, if its

@@ -82,8 +82,7 @@ func (r Recovery) holds(ctx context.Context, l *ledger.Ledger, v ledger.View) er
 	case v.Phase() == event.Frozen:
 		return InFrost(ctx, l, v)
 	case h == nil:
-		return fault.New(fault.Held, "the lease %s is free: there is nothing to recover", v.Name).
-			WithHint("%s", l.Command("git", "lease", "show", v.Name))
+		return isFree(l, v, "recover")
 	case !r.Operation.IsZero() && r.Operation != h.Operation:
 		f := Held(l, v, Owns(r.Root, v.Tip))
 		f.What = notTheHolder(ctx, l, v, r.Operation) + ": " + f.What
@@ -143,7 +142,7 @@ func (r Recovery) breakCommand(l *ledger.Ledger, v ledger.View) string {
 
 func factsOf(l *ledger.Ledger, v ledger.View, j session.Judgement) map[string]any {
 	h := v.Hold()
-	return map[string]any{"lease": v.Name, "remote": l.Remote, "operation": h.Operation.String(), "holder": h.Holder,
+	return map[string]any{"lease": v.Name, "remote": l.Remote, "state": event.Held, "operation": h.Operation.String(), "holder": h.Holder,
 		"host": h.Host, "verdict": j.Verdict, "comparison": j.Why}
 }
 
