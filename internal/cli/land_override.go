@@ -24,13 +24,18 @@ Pushes REFSPEC..., as git push has them (HEAD:main, main, or :old to delete),
 past lease and verification, whoever holds the lease. In the same transaction it
 writes down who did so, why, and which refs moved from where to where. What a
 branch has is dropped only where the refspec says so, by a + before it. The same
-command again finds what was made; where it was killed, git land resume tells.`,
+command again finds what was made; where it was killed, git land resume tells.
+
+It stands in the log of the lease that keeps the branch. A branch that no lease
+keeps is begun by it, under the lease that landings there will take, or, with
+--onto, moves on the log of that branch's lease.`,
 		examples: `
 git land override --reason "the release broke, reverting by hand" HEAD:main
 git land override --reason "that landing has to go" +origin/main~1:main
+git land override --reason "release 3" origin/main:refs/heads/release/3.0
 git land override --reason "made by mistake" :wrong-branch`,
 		exits: []int{5, 8, 9},
-		flags: []cli.Flag{text("reason", "`TEXT` for the record"), ontoFlag(), remoteFlag(), jsonFlag()},
+		flags: []cli.Flag{text("reason", "`TEXT` for the record"), branchFlag("onto", "`BRANCH` whose lease's log has it, where no lease keeps what moves"), remoteFlag(), jsonFlag()},
 		run:   override,
 	}
 }

@@ -253,17 +253,30 @@ func names(e event.Event, u event.Update) bool {
 	return slices.ContainsFunc(e.By.Updates, func(o event.Update) bool { return o.Ref == u.Ref && o.New == u.New })
 }
 
+// rewinds reports whether a branch would lose what it has by u, as far as this clone
+// has what it is at.
+func rewinds(ctx context.Context, repo *git.Repo, u event.Update) (bool, error) {
+	if u.Old == "" || u.New == "" {
+		return false, nil
+	}
+	in, err := repo.IsAncestor(ctx, u.Old, u.New)
+	if errors.Is(err, git.ErrNotFound) {
+		err = nil
+	}
+	return !in && err == nil, err
+}
+
 // allowed asks the authority whether this session may move a protected branch.
 func (p Push) allowed(ctx context.Context, l *ledger.Ledger, u event.Update, looked map[object.Ref]ledger.View) error {
+	var err error
 	v, known := looked[u.Ref]
 	if !known {
-		want := p.Want
-		want.Branch = u.Ref
-		var err error
-		if v, err = l.FetchKeeper(ctx, want); err != nil {
+		if v, err = lease.Keeper(ctx, l, p.Want, u); err != nil {
 			return unknown(err, []object.Ref{u.Ref})
 		}
 		looked[u.Ref] = v
+	} else if v, err = lease.Begins(ctx, l, v, u); err != nil {
+		return err
 	}
 	if v.Problem != nil {
 		return v.Problem
@@ -307,7 +320,15 @@ func (p Push) override(ctx context.Context, l *ledger.Ledger, updates []event.Up
 	case lease.Stands(p.Override):
 		return fault.New(fault.Usage, "GIT_LEASE_OVERRIDE: %q only stands for the reason of a push past the lease, which is on the record", p.Override).WithHint(again)
 	}
-	done, err := lease.Override(ctx, l, lease.Overriding{Want: p.Want, Reason: p.Override, Updates: updates, Announce: true})
+	var rewrite []object.Ref
+	for _, u := range updates {
+		if back, err := rewinds(ctx, l.Repo, u); err != nil {
+			return err
+		} else if back {
+			rewrite = append(rewrite, u.Ref)
+		}
+	}
+	done, err := lease.Override(ctx, l, lease.Overriding{Want: p.Want, Reason: p.Override, Updates: updates, Rewrite: rewrite, Announce: true})
 	if err == nil {
 		e := done.Event
 		l.Notice("operation %s has announced that this push goes past the lease %s: %s", e.By.Operation, e.Name, e.By.Reason)
@@ -316,10 +337,9 @@ func (p Push) override(ctx context.Context, l *ledger.Ledger, updates []event.Up
 			l.Remote, l.Command("git", "land", "log"))
 		return nil
 	}
-	words := []string{"git", "land", "override", "--reason", p.Override}
-	for _, u := range updates {
-		words = append(words, string(u.New)+":"+string(u.Ref))
+	if fault.ClassOf(err) == fault.Usage { // it belongs to the logs of several leases
+		return err
 	}
 	return fault.New(fault.Unreachable, "the override could not be written, so nothing is pushed: %w", err).
-		WithHint("%s   (event and refs in one push)", l.Command(words...))
+		WithHint("%s   (event and refs in one push)", l.Command(lease.OverrideWords("", p.Override, updates, rewrite)...))
 }

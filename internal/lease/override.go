@@ -180,37 +180,97 @@ func (o Overriding) check(ctx context.Context, l *ledger.Ledger) error {
 }
 
 // keeper is what to want for the lease on whose log the override belongs: the one
-// that keeps the branches, or has the records, that move; else the one asked for.
+// that keeps the branches, or has the records, that move; else the one that branches
+// without a lease would be under, unless a branch was asked for; else the target's.
 func (o Overriding) keeper(ctx context.Context, l *ledger.Ledger) (ledger.Want, error) {
-	w := o.Want
-	var kept object.Ref // by the lease w.Name
+	type belonging struct {
+		lease string
+		ref   object.Ref
+	}
+	var kept, begun []belonging
 	for _, u := range o.Updates {
 		role, name := l.RoleOf(u.Ref)
 		switch {
+		case role == ledger.Notes && name != "":
+			kept = append(kept, belonging{name, u.Ref})
 		case role == ledger.Foreign && strings.HasPrefix(string(u.Ref), "refs/heads/"):
-			v, err := l.FetchKeeper(ctx, ledger.Want{Name: o.Want.Name, Branch: u.Ref})
-			if err != nil {
-				return w, err
-			}
-			if name = v.Name; !v.Keeps(u.Ref) {
-				name = ""
-			}
-		case role != ledger.Notes:
-			name = ""
-		}
-		switch {
-		case name == "":
-		case kept != "" && name != w.Name:
-			return w, fault.New(fault.Usage, "%s is of the lease %s, and %s of %s: an override is on the log of one", kept.Branch(), w.Name, u.Ref.Branch(), name).
-				WithHint("override them one by one")
-		default:
-			w.Name, kept = name, u.Ref
-			if strings.HasPrefix(string(u.Ref), "refs/heads/") {
-				w.Branch = u.Ref
+			v, err := Keeper(ctx, l, ledger.Want{Name: o.Want.Name}, u)
+			switch {
+			case err != nil:
+				return o.Want, err
+			case v.Keeps(u.Ref):
+				kept = append(kept, belonging{v.Name, u.Ref})
+			case o.Want.Branch == "" && (u.New != "" || v.Tip != nil): // what goes away begins no lease
+				begun = append(begun, belonging{v.Name, u.Ref})
 			}
 		}
 	}
+	all := append(kept, begun...)
+	if len(all) == 0 {
+		return o.Want, nil
+	}
+	first := all[0]
+	for i, b := range all {
+		if b.lease == first.lease {
+			continue
+		}
+		f := fault.New(fault.Usage, "%s is of the lease %s, and %s of %s: an override is on the log of one", first.ref.Branch(), first.lease, b.ref.Branch(), b.lease)
+		if i < len(kept) || !strings.HasPrefix(string(first.ref), "refs/heads/") {
+			return o.Want, f.WithHint("override them one by one")
+		}
+		return o.Want, f.WithHint("%s   (on the log of %s; or override them one by one)",
+			l.Command(OverrideWords(first.ref, o.Reason, o.Updates, o.Rewrite)...), first.lease)
+	}
+	w := ledger.Want{Name: first.lease, Branch: o.Want.Branch}
+	if strings.HasPrefix(string(first.ref), "refs/heads/") {
+		w.Branch = first.ref
+	}
 	return w, nil
+}
+
+// Keeper is the lease that keeps the branch of u, as FetchKeeper has it; where u makes
+// the branch, the one that the policy which it brings names.
+func Keeper(ctx context.Context, l *ledger.Ledger, w ledger.Want, u event.Update) (ledger.View, error) {
+	w.Branch = u.Ref
+	v, err := l.FetchKeeper(ctx, w)
+	if err != nil {
+		return v, err
+	}
+	return Begins(ctx, l, v, u)
+}
+
+// Begins is Keeper where v was fetched already.
+func Begins(ctx context.Context, l *ledger.Ledger, v ledger.View, u event.Update) (ledger.View, error) {
+	if v.Base != "" || u.New == "" || v.Keeps(u.Ref) {
+		return v, nil
+	}
+	c, err := l.Repo.Commit(ctx, u.New)
+	if err != nil {
+		return v, ctx.Err() // no commit: the authority will say so
+	}
+	p, err := l.PolicyIn(ctx, c.Tree)
+	if err != nil || p.Lease == "" || p.Lease == v.Name {
+		return v, err
+	}
+	return l.Fetch(ctx, ledger.Want{Name: p.Lease, Branch: u.Ref})
+}
+
+// OverrideWords are the words of the command that moves refs past the lease, those of
+// rewrite also where they lose what they have. onto may be empty.
+func OverrideWords(onto object.Ref, reason string, updates []event.Update, rewrite []object.Ref) []string {
+	words := []string{"git", "land", "override"}
+	if onto != "" {
+		words = append(words, "--onto", onto.Branch())
+	}
+	words = append(words, "--reason", reason)
+	for _, u := range updates {
+		plus := ""
+		if slices.Contains(rewrite, u.Ref) {
+			plus = "+"
+		}
+		words = append(words, plus+string(u.New)+":"+string(u.Ref))
+	}
+	return words
 }
 
 // unoccupied refuses to move a branch of this repository, where it is itself the

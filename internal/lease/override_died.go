@@ -91,15 +91,7 @@ type DeadOverride struct {
 
 // Again is the command line that makes it anew.
 func (o DeadOverride) Again(l *ledger.Ledger) string {
-	words := []string{"git", "land", "override", "--reason", o.Reason}
-	for _, u := range o.Updates {
-		plus := ""
-		if slices.Contains(o.Rewrite, u.Ref) {
-			plus = "+"
-		}
-		words = append(words, plus+string(u.New)+":"+string(u.Ref))
-	}
-	return l.Command(words...)
+	return l.Command(OverrideWords("", o.Reason, o.Updates, o.Rewrite)...)
 }
 
 // A Settlement is what became of an override.

@@ -1,0 +1,79 @@
+package acceptance
+
+import (
+	"strings"
+	"testing"
+
+	"gitland/internal/gittest"
+)
+
+// eventsOf are the kinds of events on the chain of a lease, oldest first.
+func (h hooked) eventsOf(lease string) string {
+	h.t.Helper()
+	return strings.Join(strings.Fields(gittest.Git(h.t, h.remote, "log", "--reverse", "--first-parent",
+		"--format=%(trailers:key=Lease-Event,valueonly,separator=)", lease)), " ")
+}
+
+// A branch that no lease keeps yet is begun on the log of the lease that it will be under:
+// by git land override and by the pre-push hook alike, and behind the server's hooks.
+// What lands there goes on under that lease, and reconcile has nothing to say.
+func TestBranchIsBegunUnderItsLease(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.git("config", "lease.protect", "release/*")
+	gittest.Git(t, h.remote, "config", "lease.protect", "release/*")
+	over := h.with("GIT_LEASE_OVERRIDE=release 1")
+	h.pushes(over, 0, "goes past the lease release/1", "origin", h.commit()+":refs/heads/release/1")
+	newSeat(t, h.remote).exits(0, "git-lease", "hook", "install", "--server")
+	r := h.exits(0, "git-land", "override", "--reason", "release 3", "origin/main:refs/heads/release/3.0")
+	if !strings.Contains(r.Stdout, "past the lease release/3.0 ") {
+		t.Errorf("told %s", r.Stdout)
+	}
+	h.write(map[string]string{"fix": "1\n"})
+	for _, branch := range []string{"release/1", "release/3.0"} {
+		h.force("--onto", branch, "--", "fix")
+		if got := h.eventsOf("refs/lease/" + strings.ReplaceAll(branch, "/", "%2f")); got != "adopt override land" {
+			t.Errorf("events of %s %q", branch, got)
+		}
+		if r := h.exits(0, "git-land", "reconcile", "--onto", branch); strings.Contains(r.Stdout, "release") {
+			t.Errorf("reconcile of %s: %s", branch, r.Stdout)
+		}
+	}
+	if got := h.kinds(); got != "adopt land" {
+		t.Errorf("events of main %q", got)
+	}
+	// Several, of different leases, are on the log of the one that is named.
+	both := []string{"override", "--reason", "two", "origin/main:refs/heads/release/4", "origin/main:refs/heads/release/5"}
+	r = h.exits(129, "git-land", both...)
+	c := h.git("rev-parse", "origin/main")
+	again := "git land override --onto release/4 --reason two " + c + ":refs/heads/release/4 " + c + ":refs/heads/release/5"
+	if !strings.Contains(r.Stderr, again) {
+		t.Errorf("told %s", r.Stderr)
+	}
+	h.exits(0, "git-land", append(both, "--onto", "main")...)
+	if got := h.kinds(); got != "adopt land override" {
+		t.Errorf("events of main %q", got)
+	}
+	// What goes away begins none.
+	h.exits(0, "git-land", "override", "--reason", "gone", ":refs/heads/release/5")
+	if got := h.kinds(); got != "adopt land override override" {
+		t.Errorf("events of main %q", got)
+	}
+	h.exits(0, "git-land", "reconcile")
+}
+
+// The policy that a new branch brings says which lease it will be under.
+func TestBranchIsBegunUnderTheLeaseOfItsPolicy(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.git("config", "lease.protect", "release/*")
+	c := gittest.Commit(t, h.dir, "a release", map[string]string{".gitland": "[lease]\n\tname = team\n"})
+	h.pushes(h.seat, 1, "protected by the lease team", "origin", c+":refs/heads/release/1")
+	h.exits(0, "git-land", "override", "--reason", "a release", c+":refs/heads/release/1")
+	h.write(map[string]string{"fix": "1\n"})
+	h.force("--onto", "release/1", "--", "fix")
+	if got := h.eventsOf("refs/lease/team"); got != "adopt override adopt land" {
+		t.Errorf("events %q", got)
+	}
+	h.exits(0, "git-land", "reconcile", "--onto", "release/1")
+}
