@@ -25,7 +25,7 @@ const codeSignal = 128
 var exitTable = []exitCode{
 	{code: 0, meaning: "done", always: true},
 	{code: codeUnexpected, class: fault.Failed, meaning: "unexpected failure", always: true},
-	{code: 3, class: fault.Held, meaning: "the lease is held (even by this session), frozen, not provably gone, or free with nothing to end"},
+	{code: 3, class: fault.Held, meaning: "lease held (even by this session), frozen, not provably gone, free already"},
 	{code: 4, class: fault.Unverified, meaning: "no passing verification, or the check just run failed"},
 	{code: 5, class: fault.Conflict, meaning: "conflict with the base, or an ambiguous choice of what to land"},
 	{code: 6, class: fault.Lost, meaning: "the lease was broken or recovered while in use"},

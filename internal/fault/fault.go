@@ -18,7 +18,7 @@ type Class string
 // The classes. The comment gives the exit code that both tools use for it.
 const (
 	Failed      Class = "failed"      // 1: an expected failure of something we ran, such as a step
-	Held        Class = "held"        // 3: the lease is held, frozen, not provably gone, or free with nothing to end
+	Held        Class = "held"        // 3: the lease is held, frozen, not provably gone, or free already
 	Unverified  Class = "unverified"  // 4: no passing verification, or the check just failed
 	Conflict    Class = "conflict"    // 5: conflict with the base, a guard, an ambiguous choice
 	Lost        Class = "lost"        // 6: the lease was broken or recovered while in use
