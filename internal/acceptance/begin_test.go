@@ -77,3 +77,32 @@ func TestBranchIsBegunUnderTheLeaseOfItsPolicy(t *testing.T) {
 	}
 	h.exits(0, "git-land", "reconcile", "--onto", "release/1")
 }
+
+// Each refusal of a push names the whole command that is the way on, at the clone and
+// behind the server's hooks: a branch that is begun, rewound or deleted has only one.
+func TestRefusedPushesNameTheWayOn(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	for _, dir := range []string{h.dir, h.remote} {
+		for _, pattern := range []string{"main", "release/*"} {
+			gittest.Git(t, dir, "config", "--add", "lease.protect", pattern)
+		}
+	}
+	newSeat(t, h.remote).exits(0, "git-lease", "hook", "install", "--server")
+	h.exits(0, "git-land", "override", "--reason", "release 1", "HEAD:refs/heads/release/1")
+	c, older := h.commit(), h.git("rev-parse", "HEAD~")
+	over := "git land override --reason WHY "
+	for _, push := range []struct{ spec, ways string }{
+		{c + ":refs/heads/release/8.0", over + c + ":refs/heads/release/8.0 "},
+		{"+" + older + ":refs/heads/release/1", over + "+" + older + ":refs/heads/release/1 "},
+		{":refs/heads/release/1", over + ":refs/heads/release/1 "},
+		{c + ":refs/heads/release/1", "git land --onto release/1   (or, past the lease and on the record: " + over + c + ":refs/heads/release/1)"},
+		{c + ":main", "git land   (or, past the lease and on the record: " + over + c + ":refs/heads/main)"},
+	} {
+		h.pushes(h.seat, 1, "\nhint: "+push.ways, "origin", push.spec)
+		h.pushes(h.seat, 1, "remote: hint: "+push.ways, "--no-verify", "origin", push.spec)
+	}
+	h.write(map[string]string{"fix": "1\n"})
+	h.exits(0, "git-land", "override", "--reason", "release 8", c+":refs/heads/release/8.0")
+	h.force("--onto", "release/8.0", "--", "fix")
+}

@@ -67,13 +67,15 @@ type fence struct {
 	l     *ledger.Ledger
 	stage Stage
 	keep  protection
-	moves map[object.Ref]event.Update // what changes, by ref
-	gone  map[object.Ref]bool         // what a prepared transaction deletes, or only packs
-	now   map[object.Ref]object.OID   // refs as they are; see at
-	chain []object.Ref                // refs of chains that are
-	alias map[object.Ref]object.Ref   // symbolic refs, and what they stand for
-	tips  map[string]event.Event      // of the chains, as they would be
-	grown []growth
+	// target is where landings go that are told no other branch; may be empty.
+	target object.Ref
+	moves  map[object.Ref]event.Update // what changes, by ref
+	gone   map[object.Ref]bool         // what a prepared transaction deletes, or only packs
+	now    map[object.Ref]object.OID   // refs as they are; see at
+	chain  []object.Ref                // refs of chains that are
+	alias  map[object.Ref]object.Ref   // symbolic refs, and what they stand for
+	tips   map[string]event.Event      // of the chains, as they would be
+	grown  []growth
 	// claims are the appended events that name an update.
 	claims map[object.Ref][]claim
 }
@@ -173,8 +175,12 @@ func (f *fence) judgeBranch(ctx context.Context, u event.Update, claims []claim)
 			return fault.New(fault.Held, "%s is kept under %s and moves only in one push with its event, which this repository does not take: receive.advertiseAtomic is false",
 				u.Ref.Branch(), under).WithHint("git config receive.advertiseAtomic true   (in this repository, by whoever runs it; then land again)")
 		}
+		hint, err := wayOn(ctx, f.l.Repo, u, f.target, fault.Command)
+		if err != nil {
+			return err
+		}
 		return fault.New(fault.Held, "%s is kept under %s, and this push has no event of it that names %s", u.Ref.Branch(), under, describe(u)).
-			WithHint("git land   (or, past the lease and on the record: git land override --reason TEXT REFSPEC...)")
+			WithHint("%s", hint)
 	}
 	land := claims[0].event.By.Land
 	if !slices.Contains(listing, claims[0].lease) || land == nil {

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -56,7 +57,7 @@ func (f *fence) look(ctx context.Context, updates []event.Update) error {
 	if err != nil {
 		return err
 	}
-	f.keep = protect(patterns, head, target)
+	f.keep, f.target = protect(patterns, head, target), cmp.Or(target, head)
 	if err := f.read(ctx, updates); err != nil {
 		return err
 	}

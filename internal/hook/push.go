@@ -266,6 +266,29 @@ func rewinds(ctx context.Context, repo *git.Repo, u event.Update) (bool, error) 
 	return !in && err == nil, err
 }
 
+// wayOn is the command by which a protected branch moves as u has it, and a second one
+// where a landing could bring it there: not where the branch is begun, rewound or deleted.
+// target is where git land goes by itself; command makes a command line.
+func wayOn(ctx context.Context, repo *git.Repo, u event.Update, target object.Ref, command func(...string) string) (string, error) {
+	back, err := rewinds(ctx, repo, u)
+	if err != nil {
+		return "", err
+	}
+	var rewrite []object.Ref
+	if back {
+		rewrite = append(rewrite, u.Ref)
+	}
+	past := command(lease.OverrideWords("", "WHY", []event.Update{u}, rewrite)...)
+	words := []string{"git", "land"}
+	switch {
+	case u.New == "" || back || u.Old == "" && u.Ref != target:
+		return past + "   (past the lease and on the record: say why in place of WHY)", nil
+	case u.Ref != target:
+		words = append(words, "--onto", u.Ref.Branch())
+	}
+	return command(words...) + "   (or, past the lease and on the record: " + past + ")", nil
+}
+
 // allowed asks the authority whether this session may move a protected branch.
 func (p Push) allowed(ctx context.Context, l *ledger.Ledger, u event.Update, looked map[object.Ref]ledger.View) error {
 	var err error
@@ -307,8 +330,18 @@ func (p Push) allowed(ctx context.Context, l *ledger.Ledger, u event.Update, loo
 	} else if v.Phase() == event.Frozen {
 		state = "it is frozen"
 	}
+	target := p.Want.Branch
+	if target == "" {
+		if target, err = l.KnownTarget(ctx); err != nil {
+			return err
+		}
+	}
+	hint, err := wayOn(ctx, l.Repo, u, target, l.Command)
+	if err != nil {
+		return err
+	}
 	return fault.New(fault.Held, "%s is protected by the lease %s, and this session does not hold it: %s", u.Ref.Branch(), v.Name, state).
-		WithHint("git land   (or, past the lease and on the record: GIT_LEASE_OVERRIDE='WHY' git push ...)")
+		WithHint("%s", hint)
 }
 
 // override writes down that, and why, refs move past the lease.
