@@ -102,7 +102,17 @@ func TestRefusedPushesNameTheWayOn(t *testing.T) {
 		h.pushes(h.seat, 1, "\nhint: "+push.ways, "origin", push.spec)
 		h.pushes(h.seat, 1, "remote: hint: "+push.ways, "--no-verify", "origin", push.spec)
 	}
+	// What it says is how it is done; a landing that cannot begin the branch says so, too.
 	h.write(map[string]string{"fix": "1\n"})
+	r := h.exits(129, "git-land", "-x", "true", "--onto", "release/8.0", "--unit", "u 1", "-m", "It's a fix", "--", "fix")
+	for _, way := range []string{
+		"hint: git land -x true --onto main --unit 'u 1' -m 'It'\\''s a fix' -- fix   (it has: main, release/1; ",
+		"to begin that branch: git land override --reason WHY origin/main:refs/heads/release/8.0",
+	} {
+		if !strings.Contains(r.Stderr, way) {
+			t.Errorf("told %s, want %s", r.Stderr, way)
+		}
+	}
 	h.exits(0, "git-land", "override", "--reason", "release 8", c+":refs/heads/release/8.0")
 	h.force("--onto", "release/8.0", "--", "fix")
 }

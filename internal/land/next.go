@@ -93,11 +93,7 @@ func noBranch(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
 	if v.Tip != nil || v.Base != "" || v.Problem != nil || v.Phase() != event.Free {
 		return nil
 	}
-	err := firstOnly(ctx, l, v)
-	if f, ok := err.(*fault.Error); ok {
-		f.Hint = strings.Replace(f.Hint, "git land --onto", "git land log --onto", 1)
-	}
-	return err
+	return firstOnly(ctx, l, v)
 }
 
 // again is the whole command that lands the change of j once more, as far as its

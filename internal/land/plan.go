@@ -61,6 +61,15 @@ func makePlan(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (p
 	return p, err
 }
 
+// A NoBranch is the cause of a refusal: the authority does not have the target. Its
+// hint begins with Command, which is without what else was asked for.
+type NoBranch struct {
+	Command string
+	Have    object.Ref // on which Command lands
+}
+
+func (n *NoBranch) Error() string { return "it has " + n.Have.Branch() }
+
 // firstOnly lets a branch be made by landing only where there is none at all:
 // a misspelt target must not become a branch.
 func firstOnly(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
@@ -68,8 +77,27 @@ func firstOnly(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
 	if err != nil || len(branches) == 0 {
 		return err
 	}
-	return fault.New(fault.Usage, "%s has no branch %s", l.Remote, v.Branch.Branch()).
-		WithHint("%s   (it has: %s)", fault.Command("git", "land", "--onto", branches[0].Branch()), shortList(branchNames(branches)))
+	have, err := l.KnownTarget(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(branches, have) {
+		have = branches[0]
+	}
+	at, known := have.Branch(), string(have)
+	if !l.IsLocal() {
+		at = l.Remote + "/" + at
+		known = "refs/remotes/" + at
+	}
+	if _, err := l.Repo.Lookup(ctx, known); err != nil {
+		at = "COMMIT"
+	}
+	n := &NoBranch{fault.Command("git", "land", "--onto", have.Branch()), have}
+	f := fault.New(fault.Usage, "%s has no branch %s", l.Remote, v.Branch.Branch()).
+		WithHint("%s   (it has: %s; or, to begin that branch: %s)", n.Command, shortList(branchNames(branches)),
+			l.Command("git", "land", "override", "--reason", "WHY", at+":"+string(v.Branch)))
+	f.Err = n
+	return f
 }
 
 func branchNames(refs []object.Ref) []string {
