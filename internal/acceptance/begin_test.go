@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -115,4 +116,21 @@ func TestRefusedPushesNameTheWayOn(t *testing.T) {
 	}
 	h.exits(0, "git-land", "override", "--reason", "release 8", c+":refs/heads/release/8.0")
 	h.force("--onto", "release/8.0", "--", "fix")
+}
+
+// An override that died is made anew on the log that it was to be on.
+func TestOverrideAgainOnTheLogThatWasNamed(t *testing.T) {
+	t.Parallel()
+	_, s, _ := zeroLanded(t, false)
+	stage := t.TempDir()
+	gittest.Script(t, filepath.Join(s.dir, ".git/hooks/pre-push"), "#!/bin/sh\nkill -s KILL -- \"-$(cat \"$STAGE/group\")\"\n")
+	c := s.git("rev-parse", "HEAD")
+	r := gittest.RunGroup(t, s.with("STAGE="+stage).cmd("git-land", "override", "--onto", "main", "--reason", "two", c+":refs/heads/one", c+":refs/heads/two"), filepath.Join(stage, "group"))
+	if r.Code != 137 {
+		t.Fatalf("exit %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	want := "git land override --onto main --reason two " + c + ":refs/heads/one " + c + ":refs/heads/two"
+	if r := s.exits(1, "git-land", "resume"); !strings.Contains(r.Stdout+r.Stderr, want) {
+		t.Errorf("resume says %s%s", r.Stdout, r.Stderr)
+	}
 }

@@ -89,9 +89,15 @@ type DeadOverride struct {
 	Tries []ledger.Attempt // its pushes
 }
 
-// Again is the command line that makes it anew.
+// Again is the command line that makes it anew, on the same log.
 func (o DeadOverride) Again(l *ledger.Ledger) string {
-	return l.Command(OverrideWords("", o.Reason, o.Updates, o.Rewrite)...)
+	var onto object.Ref
+	if slices.ContainsFunc(o.Updates, func(u event.Update) bool {
+		return u.Ref != o.Want.Branch && strings.HasPrefix(string(u.Ref), "refs/heads/")
+	}) {
+		onto = o.Want.Branch
+	}
+	return l.Command(OverrideWords(onto, o.Reason, o.Updates, o.Rewrite)...)
 }
 
 // A Settlement is what became of an override.
