@@ -189,13 +189,18 @@ func disagreement(l *ledger.Ledger, report reconcile.Report, r reconcile.Request
 	}
 	f := fault.New(fault.Disagree, "%s between branch, records and log of %s at %s", what, report.Branch.Branch(), report.Remote)
 	back := slices.IndexFunc(report.Findings, func(f reconcile.Finding) bool { return len(f.Otherwise) > 0 })
+	fix := []string{"git", "land", "reconcile", "--fix"}
+	if reasons > 0 {
+		fix = append(fix, "--reason", "WHY")
+	}
+	if r.Want.Branch != "" {
+		fix = append(fix, "--onto", report.Branch.Branch())
+	}
 	switch {
 	case back >= 0:
 		f.Hint = report.Findings[back].Command + "   (then look again; what costs more is named with each finding)"
-	case reasons > 0:
-		f.Hint = l.Command("git", "land", "reconcile", "--fix", "--reason", "WHY")
-	case fixable > 0:
-		f.Hint = l.Command("git", "land", "reconcile", "--fix")
+	case reasons+fixable > 0:
+		f.Hint = l.Command(fix...)
 	}
 	return f
 }

@@ -63,11 +63,11 @@ func deadFlag() cli.Flag {
 func resumeLanding(ctx context.Context, c *call) error {
 	return c.ending(ctx, func(l *ledger.Ledger, e land.Ending) error {
 		list, err := land.Resume(ctx, l, e)
-		c.printConclusions(list, err)
+		c.printConclusions(l, list, err)
 		if err == nil && len(list) == 0 {
 			c.note("no landing of this worktree is unfinished")
 		}
-		return errors.Join(err, notLanded(list))
+		return errors.Join(err, notLanded(l, list))
 	})
 }
 
@@ -79,7 +79,7 @@ func abortLanding(ctx context.Context, c *call) error {
 		e.Reason = c.opts.String("reason")
 		done, err := land.Abort(ctx, l, e)
 		if err == nil {
-			c.printConclusions([]land.Conclusion{done}, nil)
+			c.printConclusions(l, []land.Conclusion{done}, nil)
 		}
 		return err
 	})
@@ -137,16 +137,16 @@ func (c *call) noOperation(ctx context.Context, l *ledger.Ledger, w ledger.Want,
 		WithHint("git land status   (it names those that did not end)")
 }
 
-func (c *call) printConclusions(list []land.Conclusion, err error) {
+func (c *call) printConclusions(l *ledger.Ledger, list []land.Conclusion, err error) {
 	if c.opts.Bool("json") {
 		if list == nil {
 			list = []land.Conclusion{}
 		}
 		object := map[string]any{"concluded": list}
 		if err == nil && len(list) > 0 {
-			object["landed"] = notLanded(list) == nil
+			object["landed"] = notLanded(l, list) == nil
 		}
-		if err != nil || notLanded(list) != nil && c.in.command.name == "resume" {
+		if err != nil || notLanded(l, list) != nil && c.in.command.name == "resume" {
 			c.partial = object
 			return
 		}
@@ -170,16 +170,17 @@ func unitOf(c land.Conclusion) string {
 }
 
 // notLanded is the fault of resuming what turned out not to have landed.
-func notLanded(list []land.Conclusion) error {
+func notLanded(l *ledger.Ledger, list []land.Conclusion) error {
 	for _, done := range list {
 		switch {
 		case done.Landed:
 		case done.Override != nil:
 			return fault.New(fault.Failed, "did not happen: the override of operation %s", done.Operation).WithHint("%s   (makes it anew)", done.Again)
 		case done.MayArrive != "":
-			hint := "git land reconcile   (it names the landing if that happens)"
+			hint := l.Command("git", "land", "reconcile", "--onto", done.Branch.Branch()) + "   (it names the landing if that happens)"
 			if done.Kept {
-				hint = fmt.Sprintf("%s   (lands it anew, which keeps that push out; or, to give it up: git land abort %s --reason WHY)", cmp.Or(done.Again, "git land"), done.Operation)
+				hint = fmt.Sprintf("%s   (lands it anew, which keeps that push out; or, to give it up: %s)",
+					cmp.Or(done.Again, l.Command("git", "land", "--onto", done.Branch.Branch())), l.Command("git", "land", "abort", done.Operation.String(), "--reason", "WHY"))
 			}
 			return fault.New(fault.Failed, "not landed yet: operation %s%s may still come to %s", done.Operation, unitOf(done), done.Branch.Branch()).WithHint("%s", hint)
 		default:
@@ -189,7 +190,7 @@ func notLanded(list []land.Conclusion) error {
 				return f.WithHint("%s   (lands it anew)", done.Again)
 			case done.Unit == "": // it was begun in another clone
 				return f.WithHint("land its change again where that is, or, to put on the record that it is given up: %s",
-					fault.Command("git", "land", "abort", done.Operation.String(), "--reason", "WHY"))
+					l.Command("git", "land", "abort", done.Operation.String(), "--reason", "WHY"))
 			}
 			return f.WithHint("its change is where it was made: land it again as before")
 		}

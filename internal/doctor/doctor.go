@@ -196,7 +196,11 @@ func (d *doctor) policy() {
 	left, err := policy.Unaccepted(d.l.Dir, team.Commands()...)
 	switch {
 	case team.Problem != nil:
-		d.bad("policy", "git land --force-unverified --reason WHY -m 'Mend the policy' -- "+policy.File, "on %s: %v", branch, team.Problem)
+		words := []string{"git", "land", "--force-unverified", "--reason", "WHY", "-m", "Mend the policy"}
+		if d.Branch != "" {
+			words = append(words, "--onto", branch)
+		}
+		d.bad("policy", d.l.Command(words...)+" -- "+policy.File, "on %s: %v", branch, team.Problem)
 	case err != nil:
 		d.failed("policy", "git land init", err)
 	case len(left) > 0:

@@ -292,7 +292,7 @@ func (m *motion) taken(ctx context.Context, s *sequence, b *built) error {
 	case !s.fresh && v.Base == b.attempt.base(v.Branch):
 		lost.What += fmt.Sprintf("; its push of %s was sent, and may still arrive as long as %s is at %s",
 			b.commit.Short(), v.Branch.Branch(), nonEmpty(v.Base.Short(), "(unborn)"))
-		lost.Hint = fmt.Sprintf("%s   (it asks what became of that; or, to land it anew, which keeps it out: git land)", resume)
+		lost.Hint = fmt.Sprintf("%s   (it asks what became of that; or, to land it anew, which keeps it out: %s)", resume, nonEmpty(m.journal.again(ctx, m.l), withSelection(m.l, m.r.landing(), m.r.Selection)))
 	default:
 		return lost
 	}

@@ -12,6 +12,7 @@ import (
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
+	"gitland/internal/ledger"
 	"gitland/internal/object"
 )
 
@@ -27,6 +28,7 @@ const (
 // A change is what a user has that the target may lack, as far as this
 // worktree alone tells.
 type change struct {
+	asked    Selection // by which it was chosen
 	kind     kind
 	chosen   git.Scope    // pathspecs that chose it
 	branch   object.Ref   // that HEAD is on; empty when detached
@@ -55,20 +57,22 @@ func (c change) paths() []string {
 // readChange finds out what the selection chooses: paths, or where there are none
 // what is staged within landPaths, and so on. It touches neither index nor files. id
 // names the temporary index. The caller has to drop the change.
-func readChange(ctx context.Context, repo *git.Repo, paths, landPaths []string, id string) (change, error) {
+func readChange(ctx context.Context, l *ledger.Ledger, s Selection, landPaths []string, id string) (change, error) {
+	repo := l.Repo
 	c, err := readHead(ctx, repo)
 	if err != nil {
 		return c, err
 	}
+	c.asked = s
 	switch {
-	case paths != nil:
+	case s.Paths != nil:
 		if repo.Top == "" {
 			return c, errNoWorkTree()
 		}
-		c.kind, c.chosen = fromPaths, git.Scope{Paths: paths}
+		c.kind, c.chosen = fromPaths, git.Scope{Paths: s.Paths}
 		err = c.takePaths(ctx, repo, id)
 	case repo.Top != "":
-		if err = c.takeStaged(ctx, repo, landPaths, id); err != nil || c.kind != "" {
+		if err = c.takeStaged(ctx, l, landPaths, id); err != nil || c.kind != "" {
 			break
 		}
 		if len(landPaths) > 0 {
@@ -244,7 +248,8 @@ func (c *change) onlyChosen(prefix string) bool {
 
 // takeStaged builds the tree of HEAD with what is staged, within the given
 // pathspecs. It leaves c.kind empty when nothing is.
-func (c *change) takeStaged(ctx context.Context, repo *git.Repo, within []string, id string) error {
+func (c *change) takeStaged(ctx context.Context, l *ledger.Ledger, within []string, id string) error {
+	repo := l.Repo
 	staged, err := repo.DiffIndex(ctx, c.headTree, within)
 	if err != nil || len(staged) == 0 {
 		return err
@@ -255,7 +260,7 @@ func (c *change) takeStaged(ctx context.Context, repo *git.Repo, within []string
 	}
 	if _, err := os.Stat(filepath.Join(repo.GitDir, "MERGE_HEAD")); err == nil {
 		return fault.New(fault.Conflict, "a merge is under way, and what is staged is its result").
-			WithHint("git commit && git land")
+			WithHint("git commit && %s", c.landAll(l))
 	}
 	if len(within) == 0 {
 		c.tree, err = repo.WriteTree(ctx)

@@ -44,7 +44,7 @@ func endForeign(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, e
 	if trace.intent == nil {
 		return s.endWithoutIntent(ctx, v, trace, reason)
 	}
-	if err := j.announce(*trace.intent); err != nil {
+	if err := j.announce(s.l, *trace.intent); err != nil {
 		return nil, err
 	}
 	s.want.Branch = j.Branch
@@ -145,18 +145,18 @@ func (s *sequence) notBefore(ctx context.Context, intent event.Event, was object
 	}
 	if err == nil && before {
 		err = fault.New(fault.Ambiguous, "the intent %s announces %s, which was on %s before", intent.OID, land.Commit.Short(), land.Branch.Branch()).
-			WithHint("git land reconcile")
+			WithHint("%s", reconcileCommand(s.l, land.Branch))
 	}
 	return err
 }
 
 // announce fills a journal from the intent of a landing. Anybody may have pushed
 // that: its record is taken only if it is one, and of that landing.
-func (j *journal) announce(intent event.Event) error {
+func (j *journal) announce(l *ledger.Ledger, intent event.Event) error {
 	land := intent.By.Land
 	if _, ok := note.Announced(intent); !ok {
 		return fault.New(fault.Ambiguous, "the intent %s of operation %s carries no record of its landing", intent.OID, j.Operation).
-			WithHint("git land reconcile")
+			WithHint("%s", reconcileCommand(l, land.Branch))
 	}
 	j.Landing, j.Unit, j.Branch = land.ID, land.Unit, land.Branch
 	j.Attempts = []attempt{{

@@ -84,7 +84,7 @@ func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v ve
 		f := fault.New(fault.Unverified, "the tree %s that would land failed its check %s (%s, exit %d, by %s)",
 			p.tree, last.Check, nonEmpty(last.Command, "recorded from elsewhere"), last.Exit, last.Actor).WithFacts(facts)
 		if last.Command == "" {
-			return f.WithHint("mend the change; or, where that verdict was wrong: git land verify --record pass --check %s --tree %s", fault.Command(last.Check), p.tree)
+			return f.WithHint("mend the change; or, where that verdict was wrong: %s", l.Command("git", "land", "verify", "--record", "pass", "--check", last.Check, "--tree", string(p.tree)))
 		}
 		passed, err := passedSince(ctx, l, p, last)
 		if err != nil {

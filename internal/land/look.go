@@ -36,7 +36,7 @@ func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Sourc
 	if o.Frost, err = lease.FrostOf(ctx, l, v); err != nil {
 		return o, err
 	}
-	if o.Rewound, err = rewound(ctx, l, v); err != nil {
+	if o.Rewound, err = rewound(ctx, l, v, s.Want); err != nil {
 		return o, err
 	}
 	if held, err := from.Load(); err == nil {
@@ -66,7 +66,7 @@ func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Sourc
 func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, s Selection) error {
 	id, done := watched(l)
 	defer done()
-	c, err := readChange(ctx, l.Repo, s.Paths, v.Policy.Paths, id.String())
+	c, err := readChange(ctx, l, s, v.Policy.Paths, id.String())
 	if err != nil {
 		return err
 	}

@@ -172,7 +172,7 @@ func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err er
 func (m *motion) readChange(ctx context.Context, landPaths []string) (err error) {
 	m.change.drop()
 	m.landPaths = landPaths
-	m.change, err = readChange(ctx, m.l.Repo, m.r.Paths, landPaths, m.journal.Operation.String())
+	m.change, err = readChange(ctx, m.l, m.r.Selection, landPaths, m.journal.Operation.String())
 	return err
 }
 
@@ -375,7 +375,7 @@ func (m *motion) noteRewind(ctx context.Context, v ledger.View) error {
 	if m.rewound {
 		return nil
 	}
-	what, err := rewound(ctx, m.l, v)
+	what, err := rewound(ctx, m.l, v, m.r.Want)
 	if m.rewound = what != ""; m.rewound {
 		m.warn("%s", what)
 	}

@@ -12,6 +12,7 @@ import (
 	"gitland/internal/git"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
+	"gitland/internal/object"
 	"gitland/internal/session"
 )
 
@@ -93,7 +94,7 @@ func noBranch(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
 	if v.Tip != nil || v.Base != "" || v.Problem != nil || v.Phase() != event.Free {
 		return nil
 	}
-	return firstOnly(ctx, l, v)
+	return l.NoBranch(ctx, v, func(there object.Ref) string { return l.Command("git", "land", "log", "--onto", there.Branch()) })
 }
 
 // again is the whole command that lands the change of j once more, as far as its

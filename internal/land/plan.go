@@ -37,7 +37,7 @@ func makePlan(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (p
 			return p, err
 		}
 		p.baseTree = base.Tree
-	} else if err := firstOnly(ctx, l, v); err != nil {
+	} else if err := firstOnly(ctx, l, v, c.asked); err != nil {
 		return p, err
 	}
 	unlanded, err := p.unlanded(ctx, l)
@@ -61,51 +61,29 @@ func makePlan(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (p
 	return p, err
 }
 
-// A NoBranch is the cause of a refusal: the authority does not have the target. Its
-// hint begins with Command, which is without what else was asked for.
-type NoBranch struct {
-	Command string
-	Have    object.Ref // on which Command lands
-}
-
-func (n *NoBranch) Error() string { return "it has " + n.Have.Branch() }
-
 // firstOnly lets a branch be made by landing only where there is none at all:
 // a misspelt target must not become a branch.
-func firstOnly(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
-	branches, err := l.Branches(ctx)
-	if err != nil || len(branches) == 0 {
-		return err
-	}
-	have, err := l.KnownTarget(ctx)
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(branches, have) {
-		have = branches[0]
-	}
-	at, known := have.Branch(), string(have)
-	if !l.IsLocal() {
-		at = l.Remote + "/" + at
-		known = "refs/remotes/" + at
-	}
-	if _, err := l.Repo.Lookup(ctx, known); err != nil {
-		at = "COMMIT"
-	}
-	n := &NoBranch{fault.Command("git", "land", "--onto", have.Branch()), have}
-	f := fault.New(fault.Usage, "%s has no branch %s", l.Remote, v.Branch.Branch()).
-		WithHint("%s   (it has: %s; or, to begin that branch: %s)", n.Command, shortList(branchNames(branches)),
-			l.Command("git", "land", "override", "--reason", "WHY", at+":"+string(v.Branch)))
-	f.Err = n
-	return f
+func firstOnly(ctx context.Context, l *ledger.Ledger, v ledger.View, s Selection) error {
+	return l.NoBranch(ctx, v, func(there object.Ref) string {
+		s.Want.Branch = there
+		return withSelection(l, s.landing(), s)
+	})
 }
 
-func branchNames(refs []object.Ref) []string {
-	var names []string
-	for _, r := range refs {
-		names = append(names, r.Branch())
+// landing begins the command line that lands with the messages that were given.
+func (s Selection) landing() []string {
+	words := []string{"git", "land"}
+	for _, m := range s.Messages {
+		words = append(words, "-m", m)
 	}
-	return names
+	return words
+}
+
+// landAll is the command line that lands HEAD's commits where the change was to land.
+func (c change) landAll(l *ledger.Ledger) string {
+	s := c.asked
+	s.Paths = nil
+	return withSelection(l, []string{"git", "land"}, s)
 }
 
 func shortList(names []string) string {
@@ -129,7 +107,7 @@ func (p *plan) checkChoice(ctx context.Context, l *ledger.Ledger, unlanded []git
 		return nil
 	}
 	if p.change.kind == fromStaged {
-		return ambiguous(l, p.view.Branch, len(unlanded), p.change.paths())
+		return p.ambiguous(l, len(unlanded), p.change.paths())
 	}
 	from := l.Repo.Format.EmptyTree()
 	if p.view.Base != "" {
@@ -156,7 +134,7 @@ func (p *plan) checkChoice(ctx context.Context, l *ledger.Ledger, unlanded []git
 		}
 		return fault.New(fault.Conflict, "%s is as HEAD has it, and %s that %s lacks: it lands with them, or not at all",
 			shortList(change{diff: diff}.paths()), headHas(len(unlanded)), p.view.Branch.Branch()).
-			WithHint("%s", l.Command("git", "land"))
+			WithHint("%s", p.change.landAll(l))
 	}
 	both := overlap(p.change.paths(), change{diff: diff}.paths())
 	if len(both) == 0 {
@@ -164,7 +142,7 @@ func (p *plan) checkChoice(ctx context.Context, l *ledger.Ledger, unlanded []git
 	}
 	return fault.New(fault.Conflict, "%s that %s lacks, and they change %s, which is also chosen: it cannot land without them",
 		headHas(len(unlanded)), p.view.Branch.Branch(), shortList(both)).
-		WithHint("%s   (the commits first, then the paths)", l.Command("git", "land"))
+		WithHint("%s   (the commits first, then the paths)", p.change.landAll(l))
 }
 
 func headHas(commits int) string {
@@ -175,27 +153,32 @@ func headHas(commits int) string {
 }
 
 // ambiguous is the fault of staged paths beside commits that have not landed.
-func ambiguous(l *ledger.Ledger, target object.Ref, commits int, staged []string) error {
+func (p *plan) ambiguous(l *ledger.Ledger, commits int, staged []string) error {
+	all := p.change.landAll(l)
 	return fault.New(fault.Conflict, "%s that %s lacks, and there are staged changes: which of them is to land?",
-		headHas(commits), target.Branch()).
-		WithHint("%s   (the staged paths, as they are in the working tree), or `git stash && git land` (the commits alone), or `git commit && git land` (both)",
-			landCommand(l, staged))
+		headHas(commits), p.view.Branch.Branch()).
+		WithHint("%s   (the staged paths, as they are in the working tree), or `git stash && %s` (the commits alone), or `git commit && %s` (both)",
+			p.change.landPaths(l, staged), all, all)
 }
 
-// landCommand is a command line that lands the given paths, which are relative
-// to the top.
-func landCommand(l *ledger.Ledger, paths []string) string {
-	words := []string{"git", "land", "-m", "MESSAGE", "--"}
-	if len(paths) > 8 {
-		return fault.Command(append(words, "PATH...")...)
+// landPaths is a command line that lands the given paths, which are relative
+// to the top, where the change was to land.
+func (c change) landPaths(l *ledger.Ledger, paths []string) string {
+	s := c.asked
+	if len(s.Messages) == 0 {
+		s.Messages = []string{"MESSAGE"}
 	}
+	s.Paths = nil
 	for _, path := range paths {
 		if l.Repo.Prefix != "" || strings.ContainsAny(path, "*?[\\") || strings.HasPrefix(path, ":") {
 			path = ":(top,literal)" + path
 		}
-		words = append(words, path)
+		s.Paths = append(s.Paths, path)
 	}
-	return fault.Command(words...)
+	if len(paths) == 0 || len(paths) > 8 {
+		s.Paths = []string{"PATH..."}
+	}
+	return withSelection(l, s.landing(), s)
 }
 
 // planCommits works out the tree of rebasing the stack onto the base one by
@@ -203,20 +186,20 @@ func landCommand(l *ledger.Ledger, paths []string) string {
 func (p *plan) planCommits(ctx context.Context, l *ledger.Ledger) error {
 	if len(p.change.outside) > 0 {
 		if len(p.stack) > 0 {
-			return ambiguous(l, p.view.Branch, len(p.stack), p.change.outside)
+			return p.ambiguous(l, len(p.stack), p.change.outside)
 		}
 		return fault.New(fault.Conflict, "nothing is chosen to land: what is staged (%s) is outside of land.paths", shortList(p.change.outside)).
-			WithHint("%s", landCommand(l, p.change.outside))
+			WithHint("%s", p.change.landPaths(l, p.change.outside))
 	}
 	if len(p.stack) == 0 {
 		if len(p.change.modified) > 0 {
 			return fault.New(fault.Conflict, "nothing is chosen to land: nothing is staged, %s has all commits of HEAD, and files are modified (%s)",
 				p.view.Branch.Branch(), shortList(p.change.modified)).
-				WithHint("%s", landCommand(l, p.change.modified))
+				WithHint("%s", p.change.landPaths(l, p.change.modified))
 		}
 		if p.change.head == "" {
 			return fault.New(fault.Conflict, "nothing is chosen to land: there is no commit here, and nothing is staged").
-				WithHint("git land -m MESSAGE -- PATH...")
+				WithHint("%s", p.change.landPaths(l, nil))
 		}
 		p.tree, p.already = p.baseTree, p.change.head
 		return nil

@@ -15,7 +15,7 @@ const lookedAt = 64
 // rewound says that the branch of v does not have its newest landing, and how that
 // is put back; "" where it has it, where an override took it off, or where somebody
 // has acknowledged it.
-func rewound(ctx context.Context, l *ledger.Ledger, v ledger.View) (string, error) {
+func rewound(ctx context.Context, l *ledger.Ledger, v ledger.View, w ledger.Want) (string, error) {
 	if v.Tip == nil {
 		return "", nil
 	}
@@ -58,5 +58,11 @@ func rewound(ctx context.Context, l *ledger.Ledger, v ledger.View) (string, erro
 			return what + "; this puts it back: " + l.Push(string(commit)+":"+string(v.Branch)), nil
 		}
 	}
-	return what + "; what is gone is named by: " + l.Command("git", "land", "reconcile"), nil
+	return what + "; what is gone is named by: " + reconcileCommand(l, w.Branch), nil
+}
+
+// reconcileCommand is the command line that compares a branch; "" is the target that is
+// meant where none is chosen.
+func reconcileCommand(l *ledger.Ledger, branch object.Ref) string {
+	return withSelection(l, []string{"git", "land", "reconcile"}, Selection{Want: ledger.Want{Branch: branch}})
 }

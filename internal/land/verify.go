@@ -33,7 +33,7 @@ func Verify(ctx context.Context, l *ledger.Ledger, r VerifyRequest) (found []not
 	if err != nil {
 		return nil, nil, err
 	}
-	wants, err := r.wants(p)
+	wants, err := r.wants(l, p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,7 +47,7 @@ func acceptCommand(l *ledger.Ledger, s Selection) string {
 	return withSelection(l, []string{"git", "land", "verify", "--accept"}, s)
 }
 
-func (r VerifyRequest) wants(p plan) ([]note.Want, error) {
+func (r VerifyRequest) wants(l *ledger.Ledger, p plan) ([]note.Want, error) {
 	team := p.view.Policy
 	if r.Command != "" {
 		_, err := demanded(team, r.Check, r.Command)
@@ -72,7 +72,7 @@ func (r VerifyRequest) wants(p plan) ([]note.Want, error) {
 			WithHint("add -x COMMAND")
 	case team.Find(r.Check) != nil:
 		return nil, fault.New(fault.Usage, "the check %s has no command: another system records what it found", r.Check).
-			WithHint("git land verify --record pass --check %s", fault.Command(r.Check))
+			WithHint("%s   (when it has passed there)", withSelection(l, []string{"git", "land", "verify", "--record", "pass", "--check", r.Check}, r.Selection))
 	}
 	return nil, fault.New(fault.Usage, "%s on %s has no check %s", policy.File, p.view.Branch.Branch(), r.Check).
 		WithHint("add -x COMMAND   (it has: %s)", nonEmpty(shortList(names), "none"))
@@ -86,7 +86,7 @@ func prospect(ctx context.Context, l *ledger.Ledger, s Selection) (plan, string,
 	if err != nil {
 		return plan{}, "", err
 	}
-	c, err := readChange(ctx, l.Repo, s.Paths, view.Policy.Paths, id.String())
+	c, err := readChange(ctx, l, s, view.Policy.Paths, id.String())
 	if err != nil {
 		return plan{}, "", err
 	}

@@ -1,0 +1,30 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"gitland/internal/fault"
+	"gitland/internal/object"
+)
+
+// NoBranch is the fault, of class Usage, of a target that the authority does not have
+// while it has others; nil where it has no branch at all, and so waits for its first.
+// command is the command line that means one of those instead.
+func (l *Ledger) NoBranch(ctx context.Context, v View, command func(there object.Ref) string) error {
+	branches, err := l.Branches(ctx)
+	if err != nil || len(branches) == 0 {
+		return err
+	}
+	const most = 8
+	var names []string
+	for _, b := range branches[:min(len(branches), most)] {
+		names = append(names, b.Branch())
+	}
+	list := strings.Join(names, ", ")
+	if more := len(branches) - len(names); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return fault.New(fault.Usage, "%s has no branch %s", l.Remote, v.Branch.Branch()).WithHint("%s   (it has: %s)", command(branches[0]), list)
+}
