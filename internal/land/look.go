@@ -118,7 +118,7 @@ func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, 
 	if err != nil {
 		return nil, err
 	}
-	if err := noBranch(ctx, l, v); err != nil {
+	if err := l.NoStory(ctx, v, "git", "land", "log"); err != nil {
 		return nil, err
 	}
 	rewound := false // an override that was met may have taken off what is older

@@ -7,12 +7,10 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
-	"gitland/internal/object"
 	"gitland/internal/session"
 )
 
@@ -87,15 +85,6 @@ const Message = "what the change does"
 
 // nothing is what would land where there is nothing to land.
 const nothing = "nothing"
-
-// noBranch is the fault of a target that the authority does not have, and whose
-// lease has no history either; nil where there is something to read.
-func noBranch(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
-	if v.Tip != nil || v.Base != "" || v.Problem != nil || v.Phase() != event.Free {
-		return nil
-	}
-	return l.NoBranch(ctx, v, func(there object.Ref) string { return l.Command("git", "land", "log", "--onto", there.Branch()) })
-}
 
 // again is the whole command that lands the change of j once more, as far as its
 // journal tells; "" where it does not.

@@ -3,8 +3,10 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/object"
 )
@@ -27,4 +29,15 @@ func (l *Ledger) NoBranch(ctx context.Context, v View, command func(there object
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return fault.New(fault.Usage, "%s has no branch %s", l.Remote, v.Branch.Branch()).WithHint("%s   (it has: %s)", command(branches[0]), list)
+}
+
+// NoStory is NoBranch where there is also no history of a lease to read, so that words,
+// which begin a command, would tell of nothing.
+func (l *Ledger) NoStory(ctx context.Context, v View, words ...string) error {
+	if v.Tip != nil || v.Base != "" || v.Problem != nil || v.Phase() != event.Free {
+		return nil
+	}
+	return l.NoBranch(ctx, v, func(there object.Ref) string {
+		return l.Command(append(slices.Clone(words), "--onto", there.Branch())...)
+	})
 }

@@ -70,6 +70,9 @@ func read(ctx context.Context, l *ledger.Ledger, r Request) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := l.NoStory(ctx, v, "git", "land", "reconcile"); err != nil {
+		return nil, err
+	}
 	return readView(ctx, l, r, v)
 }
 
