@@ -31,12 +31,14 @@ func reconcileCommand() *command {
 Walks the target branch since it came under the lease, its landing records and
 the lease's chain, as the remote has them now. Each disagreement has a code,
 what a reader would conclude from it, and the command that settles it.
-Overrides, breaks, recoveries and repairs are no faults: they are counted, and
-the newest are shown; --all lists them all. It needs no lease.
+Unverified landings, overrides, breaks, recoveries and repairs are no faults:
+they are counted, and the newest are shown; --all lists them all. It needs no
+lease.
 
 --fix settles what can be settled, under the lease, by appending: records and
 events that are missing, and with --reason an acknowledgement of what cannot be
-mended. A chain is never mended so. It may be killed, and run again.`,
+mended. Verifications that wait in this clone are published, without the lease.
+A chain is never mended so. It may be killed, and run again.`,
 		examples: `
 git land reconcile
 git land reconcile --since v1.2 --json
@@ -139,6 +141,9 @@ func (c *call) printReport(l *ledger.Ledger, report reconcile.Report, r reconcil
 			return err
 		}
 		return c.out.json(map[string]any{"report": report})
+	}
+	if n := report.Published; n > 0 {
+		c.out.printf("%s  %s\n", paint(green, "published"), counted(n, "verification")+" of this clone")
 	}
 	for _, f := range report.Settled {
 		c.out.printf("%s  %s  %s\n", paint(green, "settled"), paint(green, string(f.Code)), objectOf(f))

@@ -295,7 +295,7 @@ func (d *doctor) unfinished() {
 		d.good("unfinished", "no landing of this clone is left over")
 	}
 	if waiting, err := d.l.Dir.Outbox().List(); err == nil && len(waiting) > 0 {
-		d.bad("unpublished", "git land verify --record pass --check CHECK   (or any landing: what waits goes with it)",
+		d.bad("unpublished", d.l.Command("git", "land", "reconcile", "--fix")+"   (or any landing: what waits goes with it)",
 			"unpublished verifications of this clone: %d, in %s", len(waiting), filepath.Join(d.Repo.CommonDir, "lease", "outbox"))
 	}
 }

@@ -36,6 +36,10 @@ func fix(ctx context.Context, l *ledger.Ledger, r Request) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	published, err := publishWaiting(ctx, l, r.Want)
+	if err != nil {
+		return s.report, err
+	}
 	operation := l.NewID()
 	planned := map[string]Finding{}
 	if s, err = s.restore(ctx, operation, planned); err != nil {
@@ -78,7 +82,18 @@ func fix(ctx context.Context, l *ledger.Ledger, r Request) (Report, error) {
 		s.report.Settled = append(s.report.Settled, f)
 	}
 	s.sort(s.report.Settled)
+	s.report.Published = published
 	return s.report, nil
+}
+
+// publishWaiting publishes the verifications that wait in this clone, since the
+// authority could not be reached when they were found. It needs no lease.
+func publishWaiting(ctx context.Context, l *ledger.Ledger, w ledger.Want) (int, error) {
+	waiting, err := l.Dir.Outbox().List()
+	if err != nil || len(waiting) == 0 {
+		return 0, err
+	}
+	return len(waiting), l.PublishVerifications(ctx, w)
 }
 
 // restore merges notes that this clone saw and that others took the place of, and looks

@@ -117,6 +117,9 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 	// Settled are what this run has settled.
 	Settled []Finding `json:"settled"`
+	// Published counts the verifications that waited in this clone, and that this run
+	// has published.
+	Published int `json:"published,omitempty"`
 	// Acknowledged are findings that an earlier repair names: they stand, and
 	// are no longer faults.
 	Acknowledged []Finding `json:"acknowledged"`
