@@ -131,7 +131,7 @@ func TestRewoundTargetIsTold(t *testing.T) {
 	s.exits(0, "git-land", "-x", "true", "-m", "a", "--", "a")
 	lost := gittest.Git(t, remote, "rev-parse", "main")
 	gittest.Git(t, remote, "update-ref", "refs/heads/main", "main~1")
-	push := "this puts it back: git push origin " + lost + ":refs/heads/main"
+	push := "this puts it back: git land override --reason WHY " + lost + ":main"
 	if r := s.exits(0, "git-land", "status"); !strings.Contains(r.Stdout, "rewound") || !strings.Contains(r.Stdout, push) {
 		t.Errorf("status: %s", r.Stdout)
 	}

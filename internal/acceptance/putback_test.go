@@ -141,7 +141,7 @@ func TestNotesThatAreGonePutBack(t *testing.T) {
 	s.reconciles(0)
 }
 
-// A branch that was rewound is put back by one push of the newest commit that it lost.
+// A branch that was rewound is put back by one override, with the newest commit that it lost.
 // Who has not got that is told who landed it. What is acknowledged stays so when the
 // records are lost.
 func TestRewoundBranchIsPutBack(t *testing.T) {
@@ -153,7 +153,7 @@ func TestRewoundBranchIsPutBack(t *testing.T) {
 	a.remoteGit("update-ref", "refs/heads/main", "main~2")
 	got := a.s.reconciles(7)
 	for _, f := range got.Report.Findings {
-		if f.Command != "git push origin "+string(newest.Commit)+":refs/heads/main" {
+		if f.Command != "git land override --reason WHY "+string(newest.Commit)+":main" {
 			t.Errorf("%s is settled by %q", f.Object, f.Command)
 		}
 	}

@@ -55,7 +55,7 @@ func rewound(ctx context.Context, l *ledger.Ledger, v ledger.View, w ledger.Want
 	what := v.Branch.Branch() + " no longer has " + commit.Short() + ", the newest landing by its log: it was rewound"
 	if _, err := l.Repo.Commit(ctx, commit); err == nil && v.Base != "" {
 		if forward, err := isIn(ctx, l, v.Base, commit); err == nil && forward {
-			return what + "; this puts it back: " + l.Push(string(commit)+":"+string(v.Branch)), nil
+			return what + "; this puts it back: " + l.Command("git", "land", "override", "--reason", "WHY", string(commit)+":"+v.Branch.Branch()), nil
 		}
 	}
 	return what + "; what is gone is named by: " + reconcileCommand(l, w.Branch), nil

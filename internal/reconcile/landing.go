@@ -168,7 +168,7 @@ func (s *state) goneCommit(n *landing, recorded bool) {
 		n.id, commit.Short(), s.branch())
 }
 
-// wayBack names, for commits that the branch has lost, the push that puts back as many
+// wayBack names, for commits that the branch has lost, the override that puts back as many
 // of them as possible: it goes forward, and so loses nothing.
 func (s *state) wayBack() {
 	lost := map[object.OID]*Finding{}
@@ -200,15 +200,14 @@ func (s *state) wayBack() {
 		if !forward {
 			continue
 		}
-		to := string(tip) + ":" + string(s.view.Branch)
+		to := string(tip) + ":" + s.view.Branch.Branch()
 		s.history.between("", tip, func(n *node) {
 			f := lost[n.oid]
 			if f == nil || f.Otherwise != nil {
 				return
 			}
-			f.Otherwise = []Way{{s.l.Command("git", "land", "override", "--reason", "WHY", to), "where a hook refuses the push"},
-				{f.Command, "acknowledges that it is gone"}}
-			f.Command = s.l.Push(to)
+			f.Otherwise = []Way{{f.Command, "acknowledges that it is gone"}}
+			f.Command = s.l.Command("git", "land", "override", "--reason", "WHY", to)
 		})
 	}
 }
