@@ -24,8 +24,10 @@ func landLogCommand() *command {
 		about: `
 Lists the landings under the target's lease, newest first, with the overrides
 that moved refs past it. It marks those that landed without a verification,
-those of which only a repair by git land reconcile tells, and those that an
-override took off the branch again. It takes and needs no lease.`,
+those of which only a repair by git land reconcile tells, and those that the
+branch no longer has: an override took them off, or somebody did past the tool.
+In brackets is the unit, where --unit or a branch gave one. It takes and needs
+no lease.`,
 		examples: `
 git land log -n 5
 git land log --json --onto release/1.x`,
@@ -50,6 +52,7 @@ type entryJSON struct {
 	Repaired string `json:"repaired,omitempty"`
 	Why      string `json:"why,omitempty"`
 	Author   string `json:"author,omitempty"`  // of the commit
+	Gone     bool   `json:"gone,omitempty"`    // from its branch
 	Removed  bool   `json:"removed,omitempty"` // by an override
 }
 
@@ -106,7 +109,7 @@ func (c *call) nothingMore() error {
 func newEntryJSON(e land.Entry) entryJSON {
 	a := e.Event.By
 	entry := entryJSON{landingJSON: newLandingJSON(a.Land), Subject: e.Subject, Actor: e.Event.Actor, Host: a.Host, Time: e.Event.Time,
-		Operation: a.Operation.String(), Sequence: e.Event.Seq, Event: e.Event.OID, Record: e.Record, Author: e.Author, Removed: e.Removed}
+		Operation: a.Operation.String(), Sequence: e.Event.Seq, Event: e.Event.OID, Record: e.Record, Author: e.Author, Gone: e.Gone, Removed: e.Removed}
 	if f := a.Finding; f != nil {
 		entry.Repaired, entry.Why = f.Code, a.Reason
 	}
@@ -155,8 +158,11 @@ func (c *call) printEntry(e land.Entry) {
 		}
 		c.out.printf("  %s", paint(yellow, text))
 	}
-	if e.Removed {
+	switch {
+	case e.Removed:
 		c.out.printf("  %s", paint(red, "REMOVED by an override"))
+	case e.Gone:
+		c.out.printf("  %s", paint(red, "GONE: "+landing.Branch.Branch()+" does not have it, and no override took it off"))
 	}
 	c.out.printf("\n")
 }

@@ -153,9 +153,9 @@ type Entry struct {
 	Record  *note.Record // nil when there is none for the event
 	Subject string       // of the landed commit; empty when this clone lacks it
 	Author  string       // of the landed commit, "Name <email>"; likewise
-	// Removed means that an override took the landing off its branch, which does not
-	// have it now.
-	Removed bool
+	// Gone means that the branch does not have the landing now, and Removed that it was
+	// an override which took it off.
+	Gone, Removed bool
 	// Unseen means that it is an override which was announced before its push, and
 	// that the branch does not show it.
 	Unseen bool

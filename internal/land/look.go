@@ -121,8 +121,8 @@ func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, 
 	if err := l.NoStory(ctx, v, "git", "land", "log"); err != nil {
 		return nil, err
 	}
-	rewound := false // an override that was met may have taken off what is older
-	at := v.Base     // where the branch was after the event, as far as is known
+	seen := newPresence(l, v)
+	at := v.Base // where the branch was after the event, as far as is known
 	err = lease.Walk(ctx, l, v, func(e event.Event) bool {
 		entry := Entry{Event: e}
 		switch {
@@ -138,7 +138,9 @@ func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, 
 					}
 					entry.Unseen = !shown
 				}
-				rewound = rewound || u.Old != "" && shown
+				if shown {
+					seen.moved(u)
+				}
 			}
 		case e.By.Land == nil || e.Kind == event.Intent:
 			return true
@@ -146,13 +148,10 @@ func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, 
 			if entry, failed = entryOf(ctx, l, v, e); failed != nil {
 				return false
 			}
-			if rewound && e.By.Land.Branch == v.Branch {
-				in := false
-				if in, failed = isIn(ctx, l, e.By.Land.Commit, v.Base); failed != nil {
+			if e.By.Land.Branch == v.Branch {
+				if entry.Gone, entry.Removed, failed = seen.lacks(ctx, *e.By.Land); failed != nil {
 					return false
 				}
-				// What had landed before one that is there is there with it.
-				entry.Removed, rewound = !in, !in
 			}
 		}
 		if was, moved := lease.Expected(e, v.Branch); moved {
