@@ -139,11 +139,13 @@ func (r checkRequest) accepted(l *ledger.Ledger, team policy.Policy) error {
 		return policy.Accept(l.Dir, left...)
 	}
 	var shown []string
+	var facts []map[string]string // as with git land init --json
 	for _, c := range left {
 		shown = append(shown, c.Key+" = "+c.Text)
+		facts = append(facts, map[string]string{"key": c.Key, "command": c.Text})
 	}
 	return fault.New(fault.Unverified, "commands of %s run in this clone only when its user has accepted them, and these are not: %s", policy.File, strings.Join(shown, "; ")).
-		WithHint("%s   (it accepts them, and runs the checks)", r.again).WithFacts(map[string]any{"unaccepted": shown})
+		WithHint("%s   (it accepts them, and runs the checks)", r.again).WithFacts(map[string]any{"unaccepted": facts})
 }
 
 // notUnderstood is the fault of a policy of which not all is understood.

@@ -132,8 +132,10 @@ type verificationLine struct {
 	Time       time.Time  `json:"time"`
 }
 
-// MarshalJSON gives the fields of docs/format.md in their order.
+// MarshalJSON gives the fields of docs/format.md in their order, as EncodeLine spells
+// them.
 func (v Verification) MarshalJSON() ([]byte, error) {
+	v = v.normal()
 	return marshal(verificationLine{
 		Format: v.Format, ID: v.ID, Check: v.Check, Verdict: v.Verdict, Command: v.Command,
 		Exit: v.Exit, DurationMS: v.Duration.Milliseconds(), Tree: v.Tree, Base: v.Base,
