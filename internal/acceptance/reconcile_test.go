@@ -100,7 +100,7 @@ func TestNoticesComeLast(t *testing.T) {
 	s := clone(t, a.remote)
 	r := s.exits(7, "git-land", "reconcile")
 	if lines := strings.Split(r.Stdout, "\n"); lines[0] != "commit-without-record  "+string(past) ||
-		!strings.Contains(lines[1], gittest.Identity+": work of ") || !strings.Contains(r.Stdout, "\nno faults  9 overrides\n") {
+		!strings.Contains(lines[1], gittest.Identity+": work of ") || !strings.Contains(r.Stdout, "\nno faults  9 unverified-landings\n") {
 		t.Errorf("stdout\n%s", r.Stdout)
 	}
 	if n := strings.Count(r.Stdout, "reason "); n != 3 || !strings.Contains(r.Stdout, "reason 8") || !strings.Contains(r.Stderr, "git land reconcile --all") {

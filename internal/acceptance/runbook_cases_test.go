@@ -175,7 +175,7 @@ func runbookFindings() map[string]func(runbookCase) {
 				c.Errorf("stdout %q", r.Stdout)
 			}
 			c.s.reconciles(0, "--fix")
-			if r := c.book.run(c.s, "reconcile-all"); !strings.Contains(r.Stdout, "no faults  1 override, 1 repair\n") {
+			if r := c.book.run(c.s, "reconcile-all"); !strings.Contains(r.Stdout, "no faults  1 repair, 1 unverified-landing\n") {
 				c.Errorf("stdout %q", r.Stdout)
 			}
 		},

@@ -300,7 +300,7 @@ func (o Overriding) present(ctx context.Context, l *ledger.Ledger, refs, seen ma
 	for _, u := range o.Updates {
 		u.Old = refs[u.Ref]
 		if u.Old == u.New {
-			return nil, fault.New(fault.Usage, "%s is at %s already", u.Ref.Branch(), l.Remote).WithHint("leave it out")
+			return nil, fault.New(fault.Usage, "%s at %s is at %s already", u.Ref.Branch(), l.Remote, cmp.Or(u.New.Short(), "nothing")).WithHint("leave it out, or name another commit: git land override --reason WHY COMMIT:%s", u.Ref.Branch())
 		}
 		if first, again := seen[u.Ref]; again && first != u.Old {
 			return nil, fault.New(fault.Conflict, "%s at %s has moved meanwhile, to %s", u.Ref.Branch(), l.Remote, u.Old.Short()).

@@ -106,7 +106,7 @@ func (l *Ledger) LeaseRef(name string) (object.Ref, error) {
 func (l *Ledger) RecordsRef(name string) (object.Ref, error) {
 	encoded, err := event.EncodeName(name)
 	if err != nil {
-		return "", fault.New(fault.Usage, "lease name %q: %w", name, err)
+		return "", fault.New(fault.Usage, "%w", err)
 	}
 	return object.ParseRef(l.spaces.records + encoded)
 }

@@ -266,7 +266,7 @@ func (s *state) differs(code Code, n *landing, what, inEvent, inRecord string, o
 func (s *state) compareVerified(n *landing, p placed, e *event.Event) {
 	r := p.value
 	if r.Override != nil && e == nil {
-		s.notice(Notice{Kind: "override", Object: r.Commit, Actor: r.Override.Actor, Time: r.Time, Text: r.Override.Reason})
+		s.notice(Notice{Kind: "unverified-landing", Object: r.Commit, Actor: r.Override.Actor, Time: r.Time, Text: r.Override.Reason})
 	}
 	verified := passing(r)
 	for _, v := range r.Verifications {

@@ -49,7 +49,7 @@ func (s *state) noticeEvents() {
 		reason := e.By.Reason
 		switch {
 		case e.Kind == event.Land && e.By.Land.Unverified != "" && e.By.Land.Branch == s.view.Branch:
-			s.notice(noticeOf("override", e, e.By.Land.Commit, e.By.Land.Reason))
+			s.notice(noticeOf("unverified-landing", e, e.By.Land.Commit, e.By.Land.Reason))
 		case e.Kind == event.Override:
 			for _, u := range e.By.Updates {
 				kind, how := "override", "past the lease, "
