@@ -252,7 +252,11 @@ func (d *doctor) hooks(ctx context.Context) {
 			} else if s.Off != "" {
 				why = " by " + s.Off
 			}
-			d.bad("hook", s.Mend(), "in %s the pre-push hook is %s%s: a plain git push goes around the lease", s.Worktree, s.State, why)
+			state := s.State
+			if state == "other" {
+				state = "not ours"
+			}
+			d.bad("hook", s.Mend(), "in %s the pre-push hook is %s%s: a plain git push goes around the lease", s.Worktree, state, why)
 			continue
 		}
 		if err := d.try(ctx, s); err != nil {

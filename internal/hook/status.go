@@ -8,6 +8,7 @@ import (
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
+	"gitland/internal/verify"
 )
 
 // A State is what git would run as one hook in one worktree.
@@ -92,7 +93,8 @@ type place struct {
 	path, dir string
 }
 
-// worktrees are the places of a repository.
+// worktrees are the places of a repository where somebody may push: the verification
+// worktrees are left out.
 func worktrees(ctx context.Context, repo *git.Repo) ([]place, error) {
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {
@@ -100,7 +102,7 @@ func worktrees(ctx context.Context, repo *git.Repo) ([]place, error) {
 	}
 	var places []place
 	for _, w := range trees {
-		if w.Gone {
+		if w.Gone || verify.IsWorktree(repo, w.Path) {
 			continue
 		}
 		p := place{path: w.Path}

@@ -90,6 +90,19 @@ func worktreeBase(repo *git.Repo, environ []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return filepath.Join(dir, worktreeName(repo)), nil
+}
+
+// IsWorktree reports whether a worktree of the repository is a verification worktree,
+// which nobody works in.
+func IsWorktree(repo *git.Repo, path string) bool {
+	n, ok := strings.CutPrefix(filepath.Base(path), worktreeName(repo)+"-")
+	_, err := strconv.Atoi(n)
+	return ok && err == nil
+}
+
+// worktreeName is the last part of worktreeBase.
+func worktreeName(repo *git.Repo) string {
 	name := strings.TrimSuffix(repo.CommonDir, ".git")
 	name = strings.Map(func(c rune) rune {
 		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", c) {
@@ -98,7 +111,7 @@ func worktreeBase(repo *git.Repo, environ []string) (string, error) {
 		return '-'
 	}, filepath.Base(name))
 	sum := sha256.Sum256([]byte(repo.CommonDir))
-	return filepath.Join(dir, name[:min(len(name), 40)]+"-"+hex.EncodeToString(sum[:5])), nil
+	return name[:min(len(name), 40)] + "-" + hex.EncodeToString(sum[:5])
 }
 
 // cacheDir is land.verify.dir, else a directory of ours where the user's caches
