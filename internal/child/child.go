@@ -45,6 +45,10 @@ type Request struct {
 	// Inherit are files that the command and its children keep open, such as
 	// a witness. They get descriptors that neither they nor scripts use.
 	Inherit []*os.File
+	// All has signals go to what the command has started, too, where that is in our
+	// process group: they ask the whole for its end, as those of a terminal do. A SIGINT
+	// does so once, after a second in which it did not end the command.
+	All bool
 	// Started is told the PID of the command once it runs; may be nil.
 	Started func(pid int)
 }
@@ -72,7 +76,7 @@ func Run(ctx context.Context, req Request) (Result, error) {
 	if len(req.Argv) == 0 {
 		return Result{Code: codeNotFound}, errors.New("no command given")
 	}
-	signals := catch()
+	signals := catch(req.All)
 	defer signals.release()
 	if sig := signals.pendingEnd(); sig != 0 {
 		return Result{Code: 128 + int(sig), Signal: sig}, fmt.Errorf("%s: not started: %s", req.Argv[0], sig)

@@ -197,6 +197,25 @@ func TestForwardsSignals(t *testing.T) {
 	p.expect("SIGTERM", "result 7 0 <nil>", "")
 }
 
+// A shell that waits for a command leaves it to that to end: it has to be told, too.
+func TestForwardsToAll(t *testing.T) {
+	t.Parallel()
+	p := start(t, "run", "command", func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "CHILD_TEST_ALL=1") })
+	_, shell := p.ready()
+	runner := p.cmd.Process.Pid
+	if shell == runner {
+		t.Fatal("the shell is not between")
+	}
+	p.kill(runner, syscall.SIGINT)
+	p.expect("SIGINT")
+	p.kill(runner, syscall.SIGTERM)
+	got := []string{p.line(), p.line()}
+	slices.Sort(got)
+	if got[0] != "SIGTERM" || !strings.HasPrefix(got[1], "result 143 ") {
+		t.Errorf("got %q", got)
+	}
+}
+
 // A signal that cancels the context too is passed on as itself only.
 func TestSignalContext(t *testing.T) {
 	t.Parallel()

@@ -48,8 +48,13 @@ func playRun(report *os.File) {
 		}
 		files = append(files, f)
 	}
+	argv, all := []string{os.Args[0]}, os.Getenv("CHILD_TEST_ALL") != ""
+	if all {
+		argv = child.Shell("'" + os.Args[0] + "'; true")
+	}
 	result, err := child.Run(ctx, child.Request{
-		Argv:    []string{os.Args[0]},
+		Argv:    argv,
+		All:     all,
 		Env:     append(os.Environ(), roleVar+"="+os.Getenv("CHILD_TEST_NEXT")),
 		Stdin:   os.Stdin,
 		Stdout:  os.Stdout,

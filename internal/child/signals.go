@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,12 +24,14 @@ var endings = [...]os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, sy
 type signals struct {
 	ch      chan os.Signal
 	caught  []os.Signal
-	hadTTY  bool // there was a controlling terminal at the start
-	endSeen bool // one of endings has come
+	hadTTY  bool             // there was a controlling terminal at the start
+	endSeen bool             // one of endings has come
+	all     bool             // as Request.All
+	late    <-chan time.Time // when all are told of a SIGINT; nil for never
 }
 
-func catch() *signals {
-	s := &signals{ch: make(chan os.Signal, 16)}
+func catch(all bool) *signals {
+	s := &signals{ch: make(chan os.Signal, 16), all: all}
 	for _, sig := range forwarded {
 		// What we were started to ignore (nohup, & in a script) stays ignored,
 		// by us and by the command.
@@ -55,11 +58,13 @@ func (s *signals) forward(ctx context.Context, p *os.Process, exited <-chan erro
 			return err
 		case sig := <-s.ch:
 			s.pass(p, sig)
+		case <-s.late:
+			signalAll(below(p.Pid), syscall.SIGINT)
 		case <-done:
 			done = nil
 			s.drain(p)
 			if !s.endSeen {
-				p.Signal(syscall.SIGTERM)
+				s.tell(p, syscall.SIGTERM)
 			}
 		}
 	}
@@ -91,7 +96,7 @@ func (s *signals) pendingEnd() (end syscall.Signal) {
 func (s *signals) catchUp(p *os.Process) {
 	s.each(func(sig os.Signal) {
 		s.note(sig)
-		p.Signal(sig)
+		s.tell(p, sig)
 	})
 }
 
@@ -112,7 +117,7 @@ func (s *signals) each(do func(os.Signal)) {
 func (s *signals) pass(p *os.Process, sig os.Signal) {
 	s.note(sig)
 	if !s.delivered(sig, p.Pid) {
-		p.Signal(sig)
+		s.tell(p, sig)
 	}
 }
 

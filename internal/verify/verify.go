@@ -173,7 +173,7 @@ func (r Request) claim(l *ledger.Ledger) (note.Verification, error) {
 func (r Request) shell(ctx context.Context, what, command, dir string, inherit ...*os.File) (child.Result, error) {
 	result, err := child.Run(ctx, child.Request{
 		Argv: child.Shell(command), Dir: dir, Env: environ(r.Environ, dir),
-		Stdout: r.Output, Stderr: r.Output, Inherit: inherit,
+		Stdout: r.Output, Stderr: r.Output, Inherit: inherit, All: true,
 	})
 	if ctx.Err() != nil {
 		return result, fmt.Errorf("%s did not finish: %w", what, context.Cause(ctx))
