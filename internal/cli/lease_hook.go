@@ -31,8 +31,8 @@ a branch moves only together with the event that names the move, whoever pushes,
 and with what. Git 2.54 and newer have the pre-push hook in their configuration;
 else it is a file where git looks for hooks. A hook that is there already goes
 on running, after ours. Installing twice changes nothing; uninstall puts back
-what was there. Status says what git runs, and in what order, in each worktree; in a bare
-repository it is of the server's hooks.`,
+what was there. Status says what git runs, and in what order, in each worktree;
+in a bare repository it is of the server's hooks.`,
 		examples: `
 git lease hook install
 git lease hook install --server
