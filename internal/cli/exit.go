@@ -7,14 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
-	"gitland/internal/land"
 )
 
 // codeUnexpected is the exit code of a failure that nobody foresaw.
@@ -130,35 +128,11 @@ func (inv *invocation) hint(err error) string {
 	case !ok:
 		return ""
 	case f.Hint != "" || f.Class != fault.Usage:
-		if no, ok := errors.AsType[*land.NoBranch](f); ok { // and all else as it was asked for
-			return strings.Replace(f.Hint, no.Command, inv.line(inv.instead("onto", no.Have.Branch())...), 1)
-		}
 		return f.Hint
 	case inv.in.command == nil:
 		return inv.name + " -h"
 	}
 	return inv.in.command.fullName(inv.tool) + " -h"
-}
-
-// instead are the arguments of this call with another value of an option.
-func (inv *invocation) instead(option, value string) []string {
-	args := slices.Clone(inv.args)
-	end := slices.Index(args, "--")
-	if end < 0 {
-		end = len(args)
-	}
-	last, _ := inv.in.last(option)
-	for i := end - 1; i >= 0; i-- {
-		switch {
-		case args[i] == "--"+option+"="+last:
-			args[i] = "--" + option + "=" + value
-			return args
-		case args[i] == "--"+option && i+1 < end && args[i+1] == last:
-			args[i+1] = value
-			return args
-		}
-	}
-	return slices.Insert(args, end, "--"+option, value)
 }
 
 // explain takes apart what errors.Join has joined, and gives errors that every

@@ -187,7 +187,7 @@ func sameTarget(ctx context.Context, l *ledger.Ledger, p plan, next policy.Polic
 		return err
 	}
 	return fault.New(fault.Conflict, "%s (%s) would have landings go onto %s, and %s has no such branch", policy.File, next.Blob.Short(), next.Target.Branch(), l.Remote).
-		WithHint("have land.onto in %s be a branch of %s: %s", policy.File, l.Remote, shortList(branchNames(branches)))
+		WithHint("have land.onto in %s be a branch of %s: %s", policy.File, l.Remote, ledger.BranchList(branches))
 }
 
 func sameLease(p plan, next policy.Policy) error {
