@@ -85,7 +85,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			if err := os.Remove(filepath.Join(remote, "hooks/pre-receive")); err != nil {
 				s.t.Fatal(err)
 			}
-		}, "unpublished: git land verify"},
+		}, "unpublished: git land reconcile --fix"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
