@@ -24,24 +24,11 @@ func (l *Ledger) Keepers(ctx context.Context, branch object.Ref) ([]event.Event,
 			return nil, err
 		}
 	}
-	refs, err := l.Repo.Refs(ctx, strings.TrimSuffix(below, "/"))
+	tips, err := l.tipsBelow(ctx, below)
 	if err != nil {
 		return nil, err
 	}
-	var keepers []event.Event
-	for ref, tip := range refs {
-		name, err := event.DecodeName(strings.TrimPrefix(string(ref), below))
-		if err != nil {
-			continue
-		}
-		e, err := l.Event(ctx, tip, name)
-		if err != nil && !IsUnsound(err) && !errors.Is(err, git.ErrNotFound) {
-			return nil, err
-		}
-		if err == nil && slices.Contains(e.State.Branches, branch) {
-			keepers = append(keepers, e)
-		}
-	}
+	keepers := slices.DeleteFunc(tips, func(e event.Event) bool { return !slices.Contains(e.State.Branches, branch) })
 	slices.SortFunc(keepers, func(a, b event.Event) int {
 		if a.Seq != b.Seq {
 			return int(min(max(int64(b.Seq)-int64(a.Seq), -1), 1))
@@ -49,6 +36,30 @@ func (l *Ledger) Keepers(ctx context.Context, branch object.Ref) ([]event.Event,
 		return strings.Compare(a.Name, b.Name)
 	})
 	return keepers, nil
+}
+
+// tipsBelow are the events that local refs below a prefix name, each for its lease, but
+// for those that cannot be read or are no events of it.
+func (l *Ledger) tipsBelow(ctx context.Context, prefix string) ([]event.Event, error) {
+	refs, err := l.Repo.Refs(ctx, strings.TrimSuffix(prefix, "/"))
+	if err != nil {
+		return nil, err
+	}
+	var tips []event.Event
+	for ref, tip := range refs {
+		name, err := event.DecodeName(strings.TrimPrefix(string(ref), prefix))
+		if err != nil {
+			continue
+		}
+		e, err := l.Event(ctx, tip, name)
+		switch {
+		case err == nil:
+			tips = append(tips, e)
+		case !IsUnsound(err) && !errors.Is(err, git.ErrNotFound):
+			return nil, err
+		}
+	}
+	return tips, nil
 }
 
 // fetchChains fetches all chains of the authority into the mirror.

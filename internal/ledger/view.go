@@ -268,27 +268,13 @@ func (l *Ledger) KnownTargets(ctx context.Context) ([]object.Ref, error) {
 // KnownKept are the branches that were under a lease of the authority when this clone
 // last looked at that.
 func (l *Ledger) KnownKept(ctx context.Context) ([]object.Ref, error) {
-	seen := l.mirror("seen/")
-	refs, err := l.Repo.Refs(ctx, strings.TrimSuffix(seen, "/"))
-	if err != nil {
-		return nil, err
-	}
+	tips, err := l.tipsBelow(ctx, l.mirror("seen/"))
 	var kept []object.Ref
-	for ref, tip := range refs {
-		name, err := event.DecodeName(strings.TrimPrefix(string(ref), seen))
-		if err != nil {
-			continue
-		}
-		e, err := l.Event(ctx, tip, name)
-		switch {
-		case err == nil:
-			kept = append(kept, e.State.Branches...)
-		case !IsUnsound(err) && !errors.Is(err, git.ErrNotFound):
-			return nil, err
-		}
+	for _, e := range tips {
+		kept = append(kept, e.State.Branches...)
 	}
 	slices.Sort(kept)
-	return slices.Compact(kept), nil
+	return slices.Compact(kept), err
 }
 
 // noTarget is the fault of a target that was not chosen and cannot be found.
