@@ -36,7 +36,15 @@ func (l *Ledger) readRemote(ctx context.Context, w Want) (reading, Want, error) 
 		return reading{}, w, err
 	}
 	for attempt := 0; attempt <= maxChoices; attempt++ {
-		r, headOID, stale, err := l.fetchMirror(ctx, at, w.Branch == "", known.Head)
+		team, err := l.HeadPolicy(ctx)
+		if err != nil {
+			return reading{}, at, err
+		}
+		headBranch := known.Head
+		if team.Target != "" {
+			headBranch = "" // the target is somebody's choice, wherever HEAD is
+		}
+		r, headOID, stale, err := l.fetchMirror(ctx, at, w.Branch == "", headBranch)
 		if err != nil {
 			return reading{}, at, err
 		}
