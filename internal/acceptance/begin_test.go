@@ -107,7 +107,7 @@ func TestRefusedPushesNameTheWayOn(t *testing.T) {
 	h.write(map[string]string{"fix": "1\n"})
 	r := h.exits(129, "git-land", "-x", "true", "--onto", "release/8.0", "--unit", "u 1", "-m", "It's a fix", "--", "fix")
 	for _, way := range []string{
-		"hint: git land -m 'It'\\''s a fix' --unit 'u 1' --onto main -- fix   (it has: main, release/1; ",
+		"hint: git land -x true -m 'It'\\''s a fix' --unit 'u 1' --onto main -- fix   (it has: main, release/1; ",
 		"to begin that branch: git land override --reason WHY origin/main:refs/heads/release/8.0",
 	} {
 		if !strings.Contains(r.Stderr, way) {

@@ -56,9 +56,6 @@ func TestOverHTTP(t *testing.T) {
 	s.exits(0, "git-lease", "hook", "uninstall")
 	gittest.Script(t, s.dir+"/.git/hooks/pre-push", "#!/bin/sh\nexit 0\n")
 
-	if loops(10) == 1 { // what follows is tried over other transports, and takes long over this one
-		return
-	}
 	// Two clones race, and one under a lease that it holds.
 	other := newSeat(t, gittest.Clone(t, server.URL(remote)))
 	other.write(map[string]string{"third": "3\n"})

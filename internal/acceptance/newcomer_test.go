@@ -31,7 +31,7 @@ func TestStagedOutsideOfLandPaths(t *testing.T) {
 	s.write(map[string]string{"code": "code\n"})
 	s.git("add", "code")
 	r := s.exits(5, "git-land", "-x", "true", "-m", "code")
-	if !strings.Contains(r.Stderr, "(code) is outside of land.paths") || !strings.Contains(r.Stderr, "hint: git land -m code -- code\n") {
+	if !strings.Contains(r.Stderr, "(code) is outside of land.paths") || !strings.Contains(r.Stderr, "hint: git land -x true -m code -- code\n") {
 		t.Errorf("stderr %q", r.Stderr)
 	}
 }

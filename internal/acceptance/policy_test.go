@@ -131,7 +131,7 @@ func TestPolicyOfATargetThatThereIsNot(t *testing.T) {
 	s.force("--", "a")
 	agrees(t, remote, "main", "[land]\n\tonto = develop\n")
 	for range 2 { // the second has a mirror that knows of it
-		if r := s.exits(129, "git-land", "-x", "true", "-m", "b", "--", "b"); !strings.Contains(r.Stderr, "origin has no branch develop\nhint: git land -m b --onto main -- b ") {
+		if r := s.exits(129, "git-land", "-x", "true", "-m", "b", "--", "b"); !strings.Contains(r.Stderr, "origin has no branch develop\nhint: git land -x true -m b --onto main -- b ") {
 			t.Error(r.Stderr)
 		}
 	}

@@ -140,14 +140,8 @@ func passedSince(ctx context.Context, l *ledger.Ledger, p plan, failed note.Veri
 
 // landWith is the command line that lands with a check of its own.
 func landWith(l *ledger.Ledger, s Selection, check, command string) string {
-	words := []string{"git", "land", "-x", command}
-	if check != DefaultCheck {
-		words = append(words, "--check", check)
-	}
-	for _, m := range s.Messages {
-		words = append(words, "-m", m)
-	}
-	return withSelection(l, words, s)
+	s.check, s.command = check, command
+	return withSelection(l, s.landing(), s)
 }
 
 func nonEmpty(s, fallback string) string {

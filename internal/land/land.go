@@ -36,6 +36,8 @@ type Selection struct {
 	// Messages are the paragraphs of the commit message (of a note in the
 	// record, where commits land as they are).
 	Messages []string
+
+	check, command string // as in Request, for hints
 }
 
 // A Request asks for a landing.

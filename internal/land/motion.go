@@ -109,6 +109,7 @@ func CheckReason(reason string) error {
 }
 
 func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
+	r.Selection.check, r.Selection.command = r.Check, r.Command
 	m := &motion{l: l, r: r, text: message(r.Messages), wait: lease.NewWaiter(r.Waiting), start: time.Now(), begun: time.Now()}
 	if s, err := r.Session.Load(); err == nil {
 		m.brought = s

@@ -70,9 +70,16 @@ func firstOnly(ctx context.Context, l *ledger.Ledger, v ledger.View, s Selection
 	})
 }
 
-// landing begins the command line that lands with the messages that were given.
+// landing begins the command line that lands with the check and the messages that were
+// given.
 func (s Selection) landing() []string {
 	words := []string{"git", "land"}
+	if s.command != "" {
+		words = append(words, "-x", s.command)
+	}
+	if s.command != "" && s.check != "" && s.check != DefaultCheck {
+		words = append(words, "--check", s.check)
+	}
 	for _, m := range s.Messages {
 		words = append(words, "-m", m)
 	}
