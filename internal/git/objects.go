@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,18 +32,47 @@ type objectReader struct {
 	in   io.WriteCloser
 	out  *bufio.Reader
 	errs *limited
+	read cache
+}
+
+// A cache keeps small objects that were read: an id is only ever one object, and a
+// landing asks for the same few commits and trees in several places, each of which
+// would else wait for an answer of another process.
+type cache struct {
+	objects map[object.OID]object.Object
+	size    int
+}
+
+// What a cache takes, in bytes: of one object, and of all.
+const (
+	maxCached  = 64 << 10
+	maxCaching = 8 << 20
+)
+
+func (c *cache) put(o object.Object) {
+	if len(o.Data) > maxCached || c.size+len(o.Data) > maxCaching {
+		return
+	}
+	if c.objects == nil {
+		c.objects = map[object.OID]object.Object{}
+	}
+	c.objects[o.OID] = o
+	c.size += len(o.Data)
 }
 
 // Object reads what name resolves to: an object id, a full ref, or
 // "<commit>:<path>". It returns ErrNotFound when there is no such thing, and
-// ErrTooLarge for one of more than 64 MiB.
+// ErrTooLarge for one of more than 64 MiB. Its data may be another caller's too, and
+// is not to be changed.
 func (r *Repo) Object(ctx context.Context, name string) (object.Object, error) {
 	return r.objects.ask(ctx, "contents", name)
 }
 
 // Lookup is Object without the data.
 func (r *Repo) Lookup(ctx context.Context, name string) (object.Object, error) {
-	return r.objects.ask(ctx, "info", name)
+	o, err := r.objects.ask(ctx, "info", name)
+	o.Data = nil // that of one which was read before
+	return o, err
 }
 
 // Commit reads and parses one commit.
@@ -62,28 +92,57 @@ func (r *Repo) Commit(ctx context.Context, oid object.OID) (object.CommitData, e
 }
 
 func (o *objectReader) ask(ctx context.Context, verb, name string) (object.Object, error) {
-	if strings.ContainsAny(name, "\n\x00") || name == "" {
-		return object.Object{}, fmt.Errorf("object name %q: %w", name, ErrNotFound)
+	found, err := o.askAll(ctx, verb, name)
+	if err == nil && found[0].OID == "" {
+		err = fmt.Errorf("object %q: %w", name, ErrNotFound)
 	}
+	if err != nil {
+		return object.Object{}, err
+	}
+	return found[0], nil
+}
+
+// maxAsked is how many questions are sent before the answers are read: as many as fit
+// into a pipe, whatever they are answered with. Of "contents" that is one.
+const maxAsked = 64
+
+// askAll asks for several at once, which costs no more time than to ask for one. What
+// is not there comes back without an id.
+func (o *objectReader) askAll(ctx context.Context, verb string, names ...string) ([]object.Object, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	found := make([]object.Object, len(names))
+	var left []int
+	for i, name := range names {
+		known, cached := o.read.objects[object.OID(name)]
+		switch {
+		case cached:
+			found[i] = known
+		case name != "" && !strings.ContainsAny(name, "\n\x00"):
+			left = append(left, i)
+		}
+	}
+	if len(left) == 0 {
+		return found, ctx.Err()
+	}
 	if err := ctx.Err(); err != nil {
-		return object.Object{}, err
+		return nil, err
 	}
 	if err := o.open(); err != nil {
-		return object.Object{}, err
+		return nil, err
 	}
-	obj, err := o.roundTrip(verb, name)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		// What it printed can no longer be matched to a question.
-		text := strings.TrimSpace(o.errs.String())
-		o.stop()
-		if old := o.repo.checkVersion(ctx); old != nil {
-			return obj, old // --batch-command came with git 2.36
+	for batch := range slices.Chunk(left, maxAsked) {
+		if err := o.roundTrip(verb, batch, names, found); err != nil {
+			// What it printed can no longer be matched to a question.
+			text := strings.TrimSpace(o.errs.String())
+			o.stop()
+			if old := o.repo.checkVersion(ctx); old != nil {
+				return nil, old // --batch-command came with git 2.36
+			}
+			return nil, fmt.Errorf("read object %s: %w %s", names[batch[0]], err, text)
 		}
-		return obj, fmt.Errorf("read object %s: %w %s", name, err, text)
 	}
-	return obj, err
+	return found, nil
 }
 
 // prepare starts the process before it is needed, beside others: nearly every
@@ -121,11 +180,29 @@ func (o *objectReader) open() error {
 	return nil
 }
 
-func (o *objectReader) roundTrip(verb, name string) (object.Object, error) {
-	var obj object.Object
-	if _, err := fmt.Fprintf(o.in, "%s %s\n", verb, name); err != nil {
-		return obj, err
+// roundTrip sends the questions of one batch, and reads the answer of each into found.
+func (o *objectReader) roundTrip(verb string, batch []int, names []string, found []object.Object) error {
+	var questions strings.Builder
+	for _, i := range batch {
+		fmt.Fprintf(&questions, "%s %s\n", verb, names[i])
 	}
+	if _, err := io.WriteString(o.in, questions.String()); err != nil {
+		return err
+	}
+	for _, i := range batch {
+		obj, err := o.answer(verb)
+		if err != nil {
+			return err
+		}
+		if found[i] = obj; obj.Data != nil {
+			o.read.put(obj)
+		}
+	}
+	return nil
+}
+
+// answer reads one answer. It is without an id where there is no such object.
+func (o *objectReader) answer(verb string) (obj object.Object, err error) {
 	line, err := o.out.ReadString('\n')
 	if err != nil {
 		return obj, err
@@ -133,17 +210,19 @@ func (o *objectReader) roundTrip(verb, name string) (object.Object, error) {
 	line = strings.TrimSuffix(line, "\n")
 	fields := strings.Fields(line)
 	if len(fields) != 3 || strings.HasSuffix(line, " missing") || strings.HasSuffix(line, " ambiguous") {
-		return obj, fmt.Errorf("object %q: %w", name, ErrNotFound)
+		return obj, nil
 	}
 	size, err := strconv.ParseInt(fields[2], 10, 64)
 	if err != nil {
 		return obj, fmt.Errorf("unexpected answer %q", line)
 	}
-	if obj.OID, err = object.ParseOID(fields[0]); err != nil {
+	oid, err := object.ParseOID(fields[0])
+	if err != nil {
 		return obj, err
 	}
 	obj.Kind = object.Kind(fields[1])
 	if verb == "info" {
+		obj.OID = oid
 		return obj, nil
 	}
 	if size > maxObject {
@@ -153,7 +232,7 @@ func (o *objectReader) roundTrip(verb, name string) (object.Object, error) {
 	if _, err := io.ReadFull(o.out, obj.Data); err != nil {
 		return obj, err
 	}
-	obj.Data = obj.Data[:size]
+	obj.OID, obj.Data = oid, obj.Data[:size:size]
 	return obj, nil
 }
 

@@ -119,14 +119,18 @@ func parseRefLine(line, sep string) (object.OID, object.Ref, error) {
 // left out. It is for names of ours: where one is absent, git would also accept
 // it below refs/heads or refs/tags.
 func (r *Repo) Resolve(ctx context.Context, names ...object.Ref) (map[object.Ref]object.OID, error) {
+	asked := make([]string, len(names))
+	for i, name := range names {
+		asked[i] = string(name)
+	}
+	found, err := r.objects.askAll(ctx, "info", asked...)
+	if err != nil {
+		return nil, err
+	}
 	refs := map[object.Ref]object.OID{}
-	for _, name := range names {
-		o, err := r.Lookup(ctx, string(name))
-		switch {
-		case err == nil:
-			refs[name] = o.OID
-		case !errors.Is(err, ErrNotFound):
-			return nil, err
+	for i, name := range names {
+		if found[i].OID != "" {
+			refs[name] = found[i].OID
 		}
 	}
 	return refs, nil

@@ -170,16 +170,16 @@ type PushResult struct {
 //
 // A user's settings join any push that does not forbid it: followTags adds
 // refs to the transaction, pushOption and gpgSign can make it fail, mirror
-// refuses refspecs, and pushInsteadOf sends it elsewhere than it was read from.
+// refuses refspecs, pushInsteadOf sends it elsewhere than it was read from, and
+// push.recurseSubmodules pushes other repositories too, or, to find out which, walks
+// the whole history of a chain each time. See Unpushed.
 func (r *Repo) Push(ctx context.Context, p Push) (PushResult, error) {
-	args := []string{"push", "--porcelain", "--no-follow-tags", "--no-signed", "--no-force-if-includes"}
+	args := []string{"push", "--porcelain", "--no-follow-tags", "--no-signed", "--no-force-if-includes", "--recurse-submodules=no"}
 	if p.Atomic {
 		args = append(args, "--atomic")
 	}
 	if !p.Hooks {
-		args = append(args, "--no-verify", "--recurse-submodules=no")
-	} else {
-		args = append(args, "--recurse-submodules=check")
+		args = append(args, "--no-verify")
 	}
 	var specs []string
 	for _, m := range p.Moves {

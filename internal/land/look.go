@@ -104,6 +104,9 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 	}
 	run, blocked := lacking(o.Judgement, wants)
 	o.runs = !o.Verified && !blocked && len(run) > 0
+	if err := p.guard(ctx, l); err != nil {
+		return err
+	}
 	return soundPolicy(ctx, l, s, p)
 }
 

@@ -232,7 +232,7 @@ func (m *motion) guess(ctx context.Context, v ledger.View) (done bool, err error
 		return false, nil
 	}
 	p, err := makePlan(ctx, m.l, v, m.change)
-	if err != nil || p.already != "" {
+	if err != nil || p.already != "" || p.guard(ctx, m.l) != nil {
 		return false, nil
 	}
 	wants, err := demanded(v.Policy, m.r.Check, m.r.Command)
@@ -335,6 +335,9 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 	if p.already != "" {
 		m.result.Status, m.result.Commit = Already, p.already
 		return true, m.catchUp(ctx, p)
+	}
+	if err := p.guard(ctx, m.l); err != nil {
+		return false, err
 	}
 	if v.Phase() == event.Frozen && !m.r.DryRun { // before a check is run in vain
 		_, err := m.enter(ctx, v)

@@ -42,6 +42,7 @@ func newSide(t gittest.T, l link, bin string) side {
 	gittest.Git(t, seed, "push", "--quiet", "origin", "main")
 	way := l.open(t, remote)
 	env, _ := gittest.Env(t)
+	env = gittest.With(env, "GIT_TEST_FSYNC") // both wait for the disk as they do for a user
 	return side{t, way, gittest.WithPath(env, bin), gittest.Clone(t, way.url, way.cloneArgs...)}
 }
 

@@ -1,0 +1,47 @@
+package acceptance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gitland/internal/gittest"
+)
+
+// A landing reads no more of the history the longer that is: neither we nor git, whose
+// --recurse-submodules=check once read all of it. Counted is what every process of a
+// landing opens.
+func TestLandingDoesNotReadTheHistory(t *testing.T) {
+	t.Parallel()
+	needStrace(t)
+	s := clone(t, gittest.Remote(t))
+	land := func(i int, with ...string) {
+		t.Helper()
+		s.write(map[string]string{"file": fmt.Sprintln("change", i)})
+		words := append(with, filepath.Join(bin, "git-land"), "--force-unverified", "--reason", "only a test", "-m", "change", "--", "file")
+		s.exits(0, words[0], words[1:]...)
+	}
+	opened := func(i int) int {
+		t.Helper()
+		log := filepath.Join(t.TempDir(), "log")
+		land(i, "strace", "-f", "-qq", "-s", "0", "-e", "trace=open,openat", "-o", log)
+		text, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(text), "open")
+	}
+	land(0)
+	early := opened(1)
+	const more = 40
+	for i := range more {
+		land(2 + i)
+	}
+	if late := opened(2 + more); late > early+more/2 {
+		t.Errorf("after %d more landings one opens %d files, and %d before", more, late, early)
+	} else {
+		t.Logf("%d files, and after %d more landings %d", early, more, late)
+	}
+}
