@@ -61,14 +61,11 @@ func (d *treeDiff) trees(path string, from, to object.OID) error {
 	if from == to {
 		return nil
 	}
-	a, err := d.read(from)
+	sides, err := d.read(from, to)
 	if err != nil {
 		return err
 	}
-	b, err := d.read(to)
-	if err != nil {
-		return err
-	}
+	a, b := sides[0], sides[1]
 	for len(a) > 0 || len(b) > 0 {
 		// A file and a directory of one name are two entries, and sort apart.
 		switch {
@@ -112,18 +109,35 @@ func (d *treeDiff) entry(dir string, from, to *object.TreeEntry) error {
 	return nil
 }
 
-func (d *treeDiff) read(oid object.OID) ([]object.TreeEntry, error) {
-	if oid == "" {
-		return nil, nil
+// read reads two directories, of which either may be absent.
+func (d *treeDiff) read(oids ...object.OID) (entries [2][]object.TreeEntry, err error) {
+	var asked []string
+	for _, oid := range oids {
+		if oid != "" {
+			asked = append(asked, string(oid))
+		}
 	}
-	o, err := d.repo.Object(d.ctx, string(oid))
+	found, err := d.repo.objects.askAll(d.ctx, "contents", asked...)
 	if err != nil {
-		return nil, err
+		return entries, err
 	}
-	if o.Kind != object.Tree {
-		return nil, fmt.Errorf("%s is a %s, not a tree", oid.Short(), o.Kind)
+	for i, oid := range oids {
+		if oid == "" {
+			continue
+		}
+		o := found[0]
+		found = found[1:]
+		switch {
+		case o.OID == "":
+			return entries, fmt.Errorf("tree %s: %w", oid, ErrNotFound)
+		case o.Kind != object.Tree:
+			return entries, fmt.Errorf("%s is a %s, not a tree", oid.Short(), o.Kind)
+		}
+		if entries[i], err = d.repo.Format.ParseTree(o.Data); err != nil {
+			return entries, err
+		}
 	}
-	return d.repo.Format.ParseTree(o.Data)
+	return entries, nil
 }
 
 // sixDigits is the mode as git prints it. Of files it knows but two modes, and

@@ -102,8 +102,8 @@ func (o *objectReader) ask(ctx context.Context, verb, name string) (object.Objec
 	return found[0], nil
 }
 
-// maxAsked is how many questions are sent before the answers are read: as many as fit
-// into a pipe, whatever they are answered with. Of "contents" that is one.
+// maxAsked is how many questions are sent before the answers are read: as many as a
+// pipe takes at once, so that the two do not wait for each other.
 const maxAsked = 64
 
 // askAll asks for several at once, which costs no more time than to ask for one. What
