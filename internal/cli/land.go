@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ git land --force-unverified --reason "site is down" -m "Revert 1.2"`,
 				duration("timeout", "`DURATION` to wait at most (land.wait, 30s)"),
 				boolean("force-unverified", "land without a verification, on the record"),
 				text("reason", "`TEXT` that says why"),
+				allowFlag(),
 				boolean("dry-run", "print the plan, and change nothing"),
 				jsonFlag(),
 			},
@@ -49,6 +51,21 @@ git land --force-unverified --reason "site is down" -m "Revert 1.2"`,
 }
 
 func unitFlag() cli.Flag { return text("unit", "`ID` of what the change is about") }
+
+func allowFlag() cli.Flag {
+	var names []string
+	for _, g := range land.Guards() {
+		names = append(names, string(g))
+	}
+	var allowed []land.Guard // it can be given several times
+	return generic("allow", "`GUARD` that is not to refuse: "+strings.Join(names, ", "), func(text string) ([]land.Guard, error) {
+		if !slices.Contains(names, text) {
+			return nil, fmt.Errorf("no guard of that name; there are %s", strings.Join(names, ", "))
+		}
+		allowed = append(allowed, land.Guard(text))
+		return allowed, nil
+	})
+}
 
 func ontoFlag() cli.Flag {
 	return branchFlag("onto", "`BRANCH` to land on (land.onto, else the remote's HEAD)")
@@ -98,6 +115,7 @@ func (c *call) selection(ctx context.Context) (*ledger.Ledger, land.Selection, e
 		return nil, s, err
 	}
 	s.Want = c.want("")
+	s.Allow, _ = value[[]land.Guard](c, "allow")
 	return l, s, nil
 }
 

@@ -26,7 +26,7 @@ nothing, and needs no lease.`,
 git land status
 git land status --json -- hello.go`,
 		exits: []int{9},
-		flags: []cli.Flag{jsonFlag(), ontoFlag(), remoteFlag()},
+		flags: []cli.Flag{jsonFlag(), ontoFlag(), remoteFlag(), allowFlag()},
 		run:   landStatus,
 	}
 }

@@ -36,6 +36,9 @@ func withSelection(l *ledger.Ledger, words []string, s Selection) string {
 	if s.Want.Branch != "" {
 		words = append(words, "--onto", s.Want.Branch.Branch())
 	}
+	for _, g := range s.Allow {
+		words = append(words, "--allow", string(g))
+	}
 	text := l.Command(words...)
 	if s.Paths != nil {
 		text += " " + fault.Command(append([]string{"--"}, s.Paths...)...)

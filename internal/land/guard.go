@@ -2,6 +2,7 @@ package land
 
 import (
 	"context"
+	"slices"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
@@ -9,14 +10,46 @@ import (
 	"gitland/internal/object"
 )
 
-// guard refuses what nobody means to land, or could use when it had landed: the faults
-// are of class Conflict, and name the way on.
+// A Guard refuses something that hardly anybody means to land, or could use when it had
+// landed. What can be wanted all the same is allowed by its guard's name.
+type Guard string
+
+// The guards that can be told to let something pass.
+const (
+	GuardSubmodule Guard = "submodule" // a commit of a submodule that its remote lacks
+)
+
+// Guards are all of them.
+func Guards() []Guard { return []Guard{GuardSubmodule} }
+
+// guard asks all guards about a plan that would land something. What they refuse is a
+// fault of class Conflict.
 func (p *plan) guard(ctx context.Context, l *ledger.Ledger) error {
 	diffs, err := p.diffs(ctx, l)
 	if err != nil {
 		return err
 	}
-	return p.guardSubmodules(ctx, l, diffs)
+	for _, g := range []struct {
+		name Guard
+		ask  func(context.Context, *ledger.Ledger, [][]git.Change) error
+	}{
+		{GuardSubmodule, p.guardSubmodules},
+	} {
+		if slices.Contains(p.change.asked.Allow, g.name) {
+			continue
+		}
+		if err := g.ask(ctx, l, diffs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allowing is the command that lands the change though the guard would refuse it.
+func (p *plan) allowing(l *ledger.Ledger, g Guard) string {
+	s := p.change.asked
+	s.Allow = append(slices.Clone(s.Allow), g)
+	return withSelection(l, s.landing(), s)
 }
 
 // diffs are what each commit that lands changes, oldest first.
@@ -70,7 +103,7 @@ func (p *plan) guardSubmodules(ctx context.Context, l *ledger.Ledger, diffs [][]
 		}
 		if missing != "" {
 			return fault.New(fault.Conflict, "the submodule %s is at %s, which its remote does not have, so that nobody else could check it out", path, missing.Short()).
-				WithHint("%s", fault.Command("git", "-C", path, "push"))
+				WithHint("%s   (or, where others get it some other way: %s)", fault.Command("git", "-C", path, "push"), p.allowing(l, GuardSubmodule))
 		}
 	}
 	return nil

@@ -49,6 +49,7 @@ type journal struct {
 	Check   string `json:"check,omitempty"`
 	Command string `json:"command,omitempty"`
 
+	Allow    []Guard    `json:"allow,omitempty"`
 	Text     string     `json:"text,omitempty"` // the message, or the record's note
 	Kind     kind       `json:"kind"`
 	Local    object.Ref `json:"local_branch,omitempty"`

@@ -36,8 +36,9 @@ type Selection struct {
 	// Messages are the paragraphs of the commit message (of a note in the
 	// record, where commits land as they are).
 	Messages []string
+	Allow    []Guard // that do not refuse
 
-	check, command string // as in Request, for hints
+	check, command, reason string // as in Request, for hints
 }
 
 // A Request asks for a landing.

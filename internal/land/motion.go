@@ -110,6 +110,9 @@ func CheckReason(reason string) error {
 
 func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
 	r.Selection.check, r.Selection.command = r.Check, r.Command
+	if r.Force {
+		r.Selection.reason = r.Reason
+	}
 	m := &motion{l: l, r: r, text: message(r.Messages), wait: lease.NewWaiter(r.Waiting), start: time.Now(), begun: time.Now()}
 	if s, err := r.Session.Load(); err == nil {
 		m.brought = s
@@ -191,7 +194,7 @@ func (m *motion) aim(ctx context.Context, v ledger.View) error {
 	m.want = ledger.Want{Name: v.Name, Branch: v.Branch}
 	j := &m.journal
 	j.Lease, j.Branch, j.Unit = v.Name, v.Branch, m.unit(v)
-	j.Text = m.text
+	j.Text, j.Allow = m.text, m.r.Allow
 	j.Kind, j.Local, j.Head, j.HeadTree, j.Tree, j.Staged = m.change.kind, m.change.branch, m.change.head, m.change.headTree, m.change.tree, m.change.staged
 	return nil
 }

@@ -89,7 +89,7 @@ const nothing = "nothing"
 // again is the whole command that lands the change of j once more, as far as its
 // journal tells; "" where it does not.
 func (j journal) again(ctx context.Context, l *ledger.Ledger) string {
-	s := Selection{}
+	s := Selection{Allow: j.Allow}
 	words := []string{"git", "land"}
 	if n := len(j.Attempts); n > 0 && j.Attempts[n-1].Land.Unverified != "" {
 		words = append(words, "--force-unverified", "--reason", j.Attempts[n-1].Land.Reason)

@@ -70,8 +70,8 @@ func firstOnly(ctx context.Context, l *ledger.Ledger, v ledger.View, s Selection
 	})
 }
 
-// landing begins the command line that lands with the check and the messages that were
-// given.
+// landing begins the command line that lands with the check, the reason and the messages
+// that were given.
 func (s Selection) landing() []string {
 	words := []string{"git", "land"}
 	if s.command != "" {
@@ -79,6 +79,9 @@ func (s Selection) landing() []string {
 	}
 	if s.command != "" && s.check != "" && s.check != DefaultCheck {
 		words = append(words, "--check", s.check)
+	}
+	if s.reason != "" {
+		words = append(words, "--force-unverified", "--reason", s.reason)
 	}
 	for _, m := range s.Messages {
 		words = append(words, "-m", m)
