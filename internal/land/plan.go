@@ -2,7 +2,6 @@ package land
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -272,30 +271,6 @@ func (p *plan) replay(ctx context.Context, l *ledger.Ledger, c git.RevListEntry,
 		return "", p.conflict(l, err, c.OID)
 	}
 	return tree, nil
-}
-
-// rebaseCommand brings HEAD onto the target by hand.
-func rebaseCommand(l *ledger.Ledger, branch object.Ref) string {
-	if l.IsLocal() {
-		return fault.Command("git", "rebase", branch.Branch())
-	}
-	return fault.Command("git", "pull", "--rebase", "--autostash", l.Remote, branch.Branch())
-}
-
-// conflict tells a merge conflict as a refusal; other errors stay as they are.
-func (p *plan) conflict(l *ledger.Ledger, err error, commit object.OID) error {
-	var conflict *git.ConflictError
-	if !errors.As(err, &conflict) {
-		return err
-	}
-	what := "the change"
-	if commit != "" {
-		what = "commit " + commit.Short()
-	}
-	return fault.New(fault.Conflict, "%s conflicts with %s at %s in: %s", what, p.view.Branch.Branch(),
-		p.view.Base.Short(), shortList(conflict.Paths)).
-		WithFacts(map[string]any{"paths": conflict.Paths, "base": p.view.Base}).
-		WithHint("commit what you have, then: %s   (mend the conflict, and run git land again)", rebaseCommand(l, p.view.Branch))
 }
 
 // landedBefore finds the commit of the target that has the change.
