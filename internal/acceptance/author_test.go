@@ -105,7 +105,7 @@ func (a author) tell(w telling) []event.Event {
 	a.ok(err)
 	a.ok(d.Adopt(ctx, v.Branch, v.Base))
 	for _, act := range w.acts {
-		_, err := d.Add(act)
+		_, err := d.Add(ctx, act)
 		a.ok(err)
 	}
 	var moves []git.Move
@@ -176,7 +176,7 @@ func (a author) adopts(name string) {
 	a.ok(err)
 	d, err := a.l.Draft(v)
 	a.ok(err)
-	_, err = d.Add(event.Event{Kind: event.Adopt, By: event.By{Adopt: &event.Adoption{Branch: v.Branch, Tip: v.Base}}})
+	_, err = d.Add(a.t.Context(), event.Event{Kind: event.Adopt, By: event.By{Adopt: &event.Adoption{Branch: v.Branch, Tip: v.Base}}})
 	a.ok(err)
 	a.ok(d.Write(a.t.Context()))
 	out, err := a.l.Publish(a.t.Context(), ledger.Publication{Moves: []git.Move{d.Move()}})

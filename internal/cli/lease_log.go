@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"gitland/internal/event"
+	"gitland/internal/git"
 	"gitland/internal/lease"
 	"gitland/internal/object"
 )
@@ -16,18 +18,23 @@ import (
 func leaseLogCommand() *command {
 	return &command{
 		name:     "log",
-		synopsis: "[NAME] [-n N] [--json]",
+		synopsis: "[NAME] [-n N] [--show-signature] [--json]",
 		summary:  "show the history of a lease",
 		about: `
 Lists the events of the lease, newest first: the number that only ever grows,
-the time, who, and what they did. It takes and needs no lease.`,
+the time, who, and what they did. It takes and needs no lease.
+
+With --show-signature it has git check who signed each event, and exits with 8
+where one is signed and not as it was when that was done.`,
 		examples: `
 git lease log
 git lease log docs -n 5
+git lease log --show-signature
 git lease log --json`,
 		exits: []int{8, 9},
-		flags: []cli.Flag{number("n", "`N` events at most", 1, 1<<30), jsonFlag(), remoteFlag()},
-		run:   leaseLog,
+		flags: []cli.Flag{number("n", "`N` events at most", 1, 1<<30),
+			boolean("show-signature", "check the signature of each event (lease.sign)"), jsonFlag(), remoteFlag()},
+		run: leaseLog,
 	}
 }
 
@@ -50,6 +57,8 @@ type eventJSON struct {
 	Updates []event.Update `json:"updates,omitempty"`
 	// Announced means that they had still to move, in a push of their own.
 	Announced bool `json:"announced,omitempty"`
+	// Signature is what --show-signature found.
+	Signature *signatureJSON `json:"signature,omitempty"`
 }
 
 type adoptionJSON struct {
@@ -85,16 +94,28 @@ func leaseLog(ctx context.Context, c *call) error {
 	want := c.want(name)
 	most, limited := value[int](c, "n")
 	listed, n := []eventJSON{}, 0
-	err = lease.Log(ctx, l, want, func(e event.Event) bool {
+	show := func(e event.Event, s *git.Signature) {
 		if c.opts.Bool("json") {
-			listed = append(listed, c.eventJSON(e))
+			j := c.eventJSON(e)
+			j.Signature = newSignatureJSON(s)
+			listed = append(listed, j)
 		} else {
 			c.printEvent(e)
+			c.printSignature(s)
+		}
+	}
+	checked := signatures{repo: l.Repo, show: show}
+	err = lease.Log(ctx, l, want, func(e event.Event) bool {
+		if c.opts.Bool("show-signature") {
+			checked.add(ctx, e)
+		} else {
+			show(e, nil)
 		}
 		want.Name = e.Name
 		n++
-		return ctx.Err() == nil && c.out.failure == nil && (!limited || n < most)
+		return ctx.Err() == nil && checked.failed == nil && c.out.failure == nil && (!limited || n < most)
 	})
+	err = errors.Join(err, checked.end(ctx))
 	if err == nil {
 		err = ctx.Err()
 	}

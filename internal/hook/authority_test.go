@@ -104,7 +104,7 @@ func (a *authority) chain(name string, branch object.Ref, acts ...event.Event) e
 		a.t.Fatal(err)
 	}
 	for _, act := range acts {
-		if _, err := d.Add(act); err != nil {
+		if _, err := d.Add(a.t.Context(), act); err != nil {
 			a.t.Fatal(err)
 		}
 	}

@@ -172,7 +172,7 @@ func (s *sequence) moveChain(ctx context.Context, v ledger.View, a *attempt) (e 
 	if err != nil {
 		return e, nil, err
 	}
-	if e, err = d.Add(act); err != nil {
+	if e, err = d.Add(ctx, act); err != nil {
 		return e, nil, err
 	}
 	if err := d.Write(ctx); err != nil {
@@ -196,7 +196,7 @@ func (s *sequence) retract(ctx context.Context, why string) error {
 		if !s.announced(v) {
 			return errSettled
 		}
-		_, err := d.Add(event.Event{Kind: event.Void, By: event.By{Operation: v.Hold().Operation,
+		_, err := d.Add(ctx, event.Event{Kind: event.Void, By: event.By{Operation: v.Hold().Operation,
 			TakenBack: s.journal.Landing, Reason: event.CleanText(why, event.MaxText)}})
 		return err
 	})

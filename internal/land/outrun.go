@@ -50,7 +50,7 @@ func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt,
 		if err := d.Adopt(ctx, v.Branch, v.Base); err != nil {
 			return err
 		}
-		_, err = d.Add(act)
+		_, err = d.Add(ctx, act)
 		return err
 	})
 	if errors.Is(err, errSettled) {

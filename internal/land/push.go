@@ -164,7 +164,7 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 		}
 		act.Kind, act.By.Record = event.Intent, line
 	}
-	if b.event, err = d.Add(act); err != nil {
+	if b.event, err = d.Add(ctx, act); err != nil {
 		return b, err
 	}
 	if m.apart {

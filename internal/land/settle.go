@@ -96,7 +96,7 @@ func (s *sequence) append(ctx context.Context, act func(ledger.View) (*event.Eve
 		default:
 			return errSettled
 		}
-		_, err = d.Add(*e)
+		_, err = d.Add(ctx, *e)
 		return err
 	})
 	if errors.Is(err, errSettled) {

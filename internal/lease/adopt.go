@@ -135,7 +135,7 @@ func adoptOver(ctx context.Context, l *ledger.Ledger, a Adoption) (Adopted, erro
 	if o, err := l.Repo.Lookup(ctx, string(a.Over)); err != nil || o.Kind != object.Commit || good != nil && good.OID == a.Over {
 		add = d.AddOver
 	}
-	e, err := add(act)
+	e, err := add(ctx, act)
 	if err != nil {
 		return done, err
 	}

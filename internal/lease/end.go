@@ -40,7 +40,7 @@ func Release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.
 				return fault.New(fault.Held, "landing %s was announced under the lease %s and has not ended", intent, v.Name).
 					WithHint("git land resume %[1]s   (or, to give it up: git land abort %[1]s --reason WHY; then release again)", released.Operation)
 			}
-			_, err := d.Add(event.Event{Kind: event.Release, By: event.By{
+			_, err := d.Add(ctx, event.Event{Kind: event.Release, By: event.By{
 				Operation: released.Operation, Secret: SecretOf(root, v.Tip)}})
 			return err
 		}
@@ -209,7 +209,7 @@ func Break(ctx context.Context, l *ledger.Ledger, b Breaking) (Broken, error) {
 		}
 		seen = v.TipOID()
 		broken.Name, broken.Hold = v.Name, *h
-		return takeOff(d, v, event.Break, reason, b.Take)
+		return takeOff(ctx, d, v, event.Break, reason, b.Take)
 	})
 	if e == nil {
 		return Broken{Grant: promised(l, b.Want, b.Take, err)}, err
@@ -230,13 +230,13 @@ func notTheHolder(ctx context.Context, l *ledger.Ledger, v ledger.View, op ulid.
 
 // takeOff adds the event, a break or a recover, that ends the hold of v, and in
 // the same push begins that of take, where it is not nil.
-func takeOff(d *ledger.Draft, v ledger.View, kind event.Kind, reason string, take *Acquisition) error {
+func takeOff(ctx context.Context, d *ledger.Draft, v ledger.View, kind event.Kind, reason string, take *Acquisition) error {
 	act := event.Event{Kind: kind, By: event.By{Target: v.Hold().Operation, Reason: reason}}
 	if take != nil {
-		return taking(d, v, *take, act)
+		return taking(ctx, d, v, *take, act)
 	}
 	act.By.Operation = d.NewID()
-	_, err := d.Add(act)
+	_, err := d.Add(ctx, act)
 	return err
 }
 

@@ -49,7 +49,7 @@ func Freeze(ctx context.Context, l *ledger.Ledger, f Freezing) (event.Event, err
 		if err := adopt(ctx, d, v); err != nil {
 			return err
 		}
-		_, err := d.Add(event.Event{Kind: event.Freeze, By: event.By{Operation: l.NewID(), Reason: reason}})
+		_, err := d.Add(ctx, event.Event{Kind: event.Freeze, By: event.By{Operation: l.NewID(), Reason: reason}})
 		return err
 	})
 	if e == nil {
@@ -89,7 +89,7 @@ func Thaw(ctx context.Context, l *ledger.Ledger, t Thawing) (event.Event, error)
 		case event.Free:
 			return isFree(l, v, "thaw")
 		}
-		_, err := d.Add(event.Event{Kind: event.Thaw, By: event.By{Operation: l.NewID(), Reason: reason}})
+		_, err := d.Add(ctx, event.Event{Kind: event.Thaw, By: event.By{Operation: l.NewID(), Reason: reason}})
 		return err
 	})
 	if e == nil {

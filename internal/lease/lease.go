@@ -198,7 +198,7 @@ func Take(ctx context.Context, d *ledger.Draft, v ledger.View, a Acquisition) er
 	if err := adopt(ctx, d, v); err != nil {
 		return err
 	}
-	return taking(d, v, a, event.Event{Kind: event.Acquire})
+	return taking(ctx, d, v, a, event.Event{Kind: event.Acquire})
 }
 
 // adopt puts the target branch under the lease that is named after it. A lease
@@ -212,7 +212,7 @@ func adopt(ctx context.Context, d *ledger.Draft, v ledger.View) error {
 }
 
 // taking adds an event after which a's operation holds the lease.
-func taking(d *ledger.Draft, v ledger.View, a Acquisition, act event.Event) error {
+func taking(ctx context.Context, d *ledger.Draft, v ledger.View, a Acquisition, act event.Event) error {
 	act.ID = d.NewID()
 	act.By.Operation = a.Operation
 	act.State.Hold = &event.Hold{
@@ -222,7 +222,7 @@ func taking(d *ledger.Draft, v ledger.View, a Acquisition, act event.Event) erro
 		Purpose:   event.CleanText(a.Purpose, event.MaxText),
 		Digest:    event.Digest(event.Secret(a.Root.Bytes(), act.ID, d.Tip().Root())),
 	}
-	_, err := d.Add(act)
+	_, err := d.Add(ctx, act)
 	return err
 }
 

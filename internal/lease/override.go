@@ -118,7 +118,7 @@ func (p *past) compose(ctx context.Context, v ledger.View, d *ledger.Draft) erro
 			return err
 		}
 	}
-	e, err := d.Add(event.Event{Kind: event.Override, By: event.By{Operation: p.journal.Operation, Reason: p.o.Reason, Updates: updates, Announced: !p.together}})
+	e, err := d.Add(ctx, event.Event{Kind: event.Override, By: event.By{Operation: p.journal.Operation, Reason: p.o.Reason, Updates: updates, Announced: !p.together}})
 	if err == nil && p.o.Announce && repeats(e, v.Tip) {
 		p.made = v.Tip
 		return errMade

@@ -227,7 +227,7 @@ func (o DeadOverride) outrun(ctx context.Context, l *ledger.Ledger, brought sess
 				return err
 			}
 		}
-		_, err = d.Add(act)
+		_, err = d.Add(ctx, act)
 		return err
 	})
 	if errors.Is(err, errMade) {
@@ -259,7 +259,7 @@ func (o DeadOverride) complete(ctx context.Context, l *ledger.Ledger, refs map[o
 				return err
 			}
 		}
-		_, err := d.Add(event.Event{Kind: event.Override, By: event.By{Operation: o.Operation, Reason: o.Reason, Updates: o.Updates}})
+		_, err := d.Add(ctx, event.Event{Kind: event.Override, By: event.By{Operation: o.Operation, Reason: o.Reason, Updates: o.Updates}})
 		return err
 	})
 	// A fence takes no override of what has moved already.

@@ -62,7 +62,7 @@ func Recover(ctx context.Context, l *ledger.Ledger, r Recovery) (Recovered, erro
 		if err := unfinished(l, v, done.Judgement); err != nil {
 			return err
 		}
-		return takeOff(d, v, event.Recover, event.CleanText(done.Judgement.Why, event.MaxText), r.Take)
+		return takeOff(ctx, d, v, event.Recover, event.CleanText(done.Judgement.Why, event.MaxText), r.Take)
 	})
 	if e == nil {
 		if witness != nil {

@@ -207,7 +207,7 @@ func (l *Ledger) voidDraft(ctx context.Context, v View, d *Draft) (*Draft, error
 			return nil, err
 		}
 	}
-	_, err = void.Add(event.Event{Kind: event.Void, By: event.By{
+	_, err = void.Add(ctx, event.Event{Kind: event.Void, By: event.By{
 		Operation: d.Tip().By.Operation, Reason: "the push was interrupted"}})
 	return void, err
 }

@@ -81,14 +81,19 @@ func (d *Draft) NewID() ulid.ULID { return d.ledger.NewID() }
 func (d *Draft) Host() string { return d.ledger.Host }
 
 // Add appends what act says: its Kind, By, and for an event that takes the
-// lease State.Hold. It returns an error when that may not follow.
-func (d *Draft) Add(act event.Event) (event.Event, error) { return d.add(act, true) }
+// lease State.Hold. It returns an error when that may not follow, and one of class
+// Failed when it is to be signed and cannot be.
+func (d *Draft) Add(ctx context.Context, act event.Event) (event.Event, error) {
+	return d.add(ctx, act, true)
+}
 
 // AddOver is Add for an adopt over something that cannot be a parent: it is no
 // commit, or the parent already.
-func (d *Draft) AddOver(act event.Event) (event.Event, error) { return d.add(act, false) }
+func (d *Draft) AddOver(ctx context.Context, act event.Event) (event.Event, error) {
+	return d.add(ctx, act, false)
+}
 
-func (d *Draft) add(act event.Event, descend bool) (event.Event, error) {
+func (d *Draft) add(ctx context.Context, act event.Event, descend bool) (event.Event, error) {
 	act.Name = d.view.Name
 	if act.ID.IsZero() {
 		act.ID = d.ledger.NewID()
@@ -106,9 +111,14 @@ func (d *Draft) add(act event.Event, descend bool) (event.Event, error) {
 	if err != nil {
 		return e, fmt.Errorf("%s %s: %w", act.Kind, d.view.Name, err)
 	}
-	o := d.ledger.Repo.Format.New(object.Commit, raw)
-	e.OID = o.OID
-	d.objects = append(d.objects, o)
+	made, err := d.ledger.commit(ctx, "the event "+string(act.Kind), raw)
+	if err != nil {
+		return e, err
+	}
+	e.OID = made.OID
+	if !made.written {
+		d.objects = append(d.objects, made.Object)
+	}
 	d.Events = append(d.Events, e)
 	return e, nil
 }
@@ -128,7 +138,7 @@ func (d *Draft) Adopt(ctx context.Context, branch object.Ref, tip object.OID) er
 		}
 		act.By.Adopt = &event.Adoption{Branch: branch, Tip: tip}
 	}
-	_, err := d.Add(act)
+	_, err := d.Add(ctx, act)
 	return err
 }
 

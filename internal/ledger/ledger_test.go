@@ -44,7 +44,7 @@ func void(l *ledger.Ledger) func(ledger.View, *ledger.Draft) error {
 		if err := d.Adopt(context.Background(), branch, tip); err != nil {
 			return err
 		}
-		_, err := d.Add(event.Event{Kind: event.Void, By: event.By{Operation: l.NewID()}})
+		_, err := d.Add(context.Background(), event.Event{Kind: event.Void, By: event.By{Operation: l.NewID()}})
 		return err
 	}
 }

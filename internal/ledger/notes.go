@@ -112,9 +112,16 @@ func (l *Ledger) writeNotes(ctx context.Context, tip object.OID, further []objec
 	if d.Objects, err = w.reachable(root, nil); err != nil {
 		return d, err
 	}
-	o := l.Repo.Format.New(object.Commit, commit.Encode())
-	d.Objects = append(d.Objects, o)
-	d.Tip = o.OID
+	made, err := l.commit(ctx, "the notes commit", commit.Encode(), d.Objects...)
+	if err != nil {
+		return d, err
+	}
+	d.Tip = made.OID
+	if made.written {
+		d.Objects = nil
+	} else {
+		d.Objects = append(d.Objects, made.Object)
+	}
 	return d, nil
 }
 

@@ -132,7 +132,7 @@ func Configured(c git.Config) (Policy, error) {
 var files = []string{"land.onto", "land.paths", "land.require", "land.verify.setup", "lease.name", "lease.protect"}
 
 // clones are the keys that mean something in a clone's configuration alone.
-var clones = []string{"lease.remote", "lease.host", "lease.namespace", "lease.notesnamespace", "land.wait", "land.verify.dir"}
+var clones = []string{"lease.remote", "lease.host", "lease.namespace", "lease.notesnamespace", "lease.sign", "land.wait", "land.verify.dir"}
 
 // Unknown are the keys below land and lease in git's configuration that mean nothing to
 // the tools: misspelt, mostly.

@@ -172,7 +172,7 @@ func (s *state) settle(ctx context.Context, work []Finding, operation ulid.ULID)
 		}
 		p.event.Operation = operation
 		p.event.Finding = &event.Finding{Code: string(f.Code), Object: f.Object}
-		if _, err := d.Add(event.Event{Kind: event.Repair, By: p.event}); err != nil {
+		if _, err := d.Add(ctx, event.Event{Kind: event.Repair, By: p.event}); err != nil {
 			return nil, fmt.Errorf("settle %s %s: %w", f.Code, f.Object, err)
 		}
 		lines = append(lines, p.lines...)
