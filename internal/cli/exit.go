@@ -114,9 +114,14 @@ func (inv *invocation) end(err error, sig syscall.Signal) int {
 	return code
 }
 
-// tell prints one error, and its hint.
+// tell prints one error, its details and its hint.
 func (inv *invocation) tell(err error) {
 	inv.err.printf("%s %v\n", paint(red, inv.name+":"), err)
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		for _, line := range f.Details {
+			inv.err.printf("    %s\n", line)
+		}
+	}
 	if hint := inv.hint(err); hint != "" {
 		inv.err.printf("%s %s\n", paint(yellow, "hint:"), hint)
 	}

@@ -54,6 +54,9 @@ type entryJSON struct {
 	Author   string `json:"author,omitempty"`  // of the commit
 	Gone     bool   `json:"gone,omitempty"`    // from its branch
 	Removed  bool   `json:"removed,omitempty"` // by an override
+	// OtherVerdicts were found on the landed tree, before or since, and are not those of
+	// the record.
+	OtherVerdicts []note.Verification `json:"other_verdicts,omitempty"`
 }
 
 // An overriddenJSON is an override, and whether the branch does not show what it announced.
@@ -109,7 +112,7 @@ func (c *call) nothingMore() error {
 func newEntryJSON(e land.Entry) entryJSON {
 	a := e.Event.By
 	entry := entryJSON{landingJSON: newLandingJSON(a.Land), Subject: e.Subject, Actor: e.Event.Actor, Host: a.Host, Time: e.Event.Time,
-		Operation: a.Operation.String(), Sequence: e.Event.Seq, Event: e.Event.OID, Record: e.Record, Author: e.Author, Gone: e.Gone, Removed: e.Removed}
+		Operation: a.Operation.String(), Sequence: e.Event.Seq, Event: e.Event.OID, Record: e.Record, Author: e.Author, Gone: e.Gone, Removed: e.Removed, OtherVerdicts: e.Others}
 	if f := a.Finding; f != nil {
 		entry.Repaired, entry.Why = f.Code, a.Reason
 	}
@@ -150,6 +153,9 @@ func (c *call) printEntry(e land.Entry) {
 		c.out.printf("  %s", paint(red, "WITHOUT A RECORD"))
 	case e.Record.MergedUnverified:
 		c.out.printf("  %s", paint(yellow, "merged tree unverified"))
+	}
+	if e.Record != nil && len(e.Record.Flaky) > 0 {
+		c.out.printf("  %s", paint(yellow, "FLAKY ("+strings.Join(e.Record.Flaky, ", ")+")"))
 	}
 	if repair != nil {
 		text := fmt.Sprintf("REPAIRED (%s) by %s", repair.Code, e.Event.Actor)

@@ -12,6 +12,7 @@ import (
 	"gitland/internal/lease"
 	"gitland/internal/note"
 	"gitland/internal/object"
+	"gitland/internal/verify"
 )
 
 func statusCommand() *command {
@@ -45,6 +46,9 @@ type statusJSON struct {
 	Merged      bool                `json:"merged_unverified,omitempty"` // only the change's own tree is verified
 	Passing     []note.Verification `json:"passing,omitempty"`
 	Failing     []note.Verification `json:"failing,omitempty"`
+	Earlier     []note.Verification `json:"earlier,omitempty"` // verdicts that no longer count
+	Flaky       []string            `json:"flaky,omitempty"`   // checks that passed after they had failed
+	Outputs     []verify.Output     `json:"outputs,omitempty"` // of what failed, where it is kept here
 	Missing     []string            `json:"missing,omitempty"`
 	VerifyWith  string              `json:"verify_with,omitempty"`
 	Hold        *holdJSON           `json:"hold,omitempty"`
@@ -90,7 +94,7 @@ func landStatus(ctx context.Context, c *call) error {
 func (c *call) statusJSON(o land.Outlook) statusJSON {
 	j := statusJSON{Remote: o.Remote, Lease: o.Lease, Branch: o.Branch, Base: o.Base, Lands: o.Kind, Paths: o.Paths,
 		Commits: o.Commits, Tree: o.Tree, Already: o.Already, Verified: o.Verified, Merged: o.Merged, Passing: o.Judgement.Passing,
-		Failing: o.Judgement.Failing, Missing: o.Judgement.Missing, Rewound: o.Rewound, Unpublished: o.Unpublished, Frozen: c.frozen(o.Frost)}
+		Failing: o.Judgement.Failing, Earlier: o.Judgement.Earlier, Flaky: o.Judgement.Flaky(), Outputs: o.Outputs, Missing: o.Judgement.Missing, Rewound: o.Rewound, Unpublished: o.Unpublished, Frozen: c.frozen(o.Frost)}
 	if o.Tree != "" && !o.Verified {
 		j.VerifyWith = o.VerifyWith
 	}
@@ -197,12 +201,46 @@ func lands(o land.Outlook) string {
 	return orNone(o.Kind)
 }
 
+// maxEarlier is how many verdicts that no longer count are shown.
+const maxEarlier = 10
+
+// verdict tells what a check found, by whom, and when.
+func verdict(v note.Verification) string {
+	text := fmt.Sprintf("%s, by %s: %s", v.Check, v.Actor, orNone(v.Command))
+	if v.Verdict != note.Pass {
+		text += fmt.Sprintf(" (exit %d)", v.Exit)
+	}
+	return text
+}
+
+func (c *call) printOutput(out verify.Output) {
+	for _, line := range land.Told(&out) {
+		c.out.printf("           %s\n", line)
+	}
+}
+
 func (c *call) printVerified(row func(style, string, string), o land.Outlook) {
+	earlier := o.Judgement.Earlier
+	if more := len(earlier) - maxEarlier; more > 0 {
+		row(faint, "earlier", count(more, "older verdict"))
+		earlier = earlier[more:]
+	}
+	for _, v := range earlier {
+		row(faint, "earlier", verdict(v))
+	}
 	for _, v := range o.Judgement.Passing {
-		row(green, "passed", fmt.Sprintf("%s, by %s: %s", v.Check, v.Actor, orNone(v.Command)))
+		row(green, "passed", verdict(v))
+	}
+	if flaky := o.Judgement.Flaky(); len(flaky) > 0 {
+		row(yellow, "flaky", strings.Join(flaky, ", ")+": passed after the same command had failed on this tree")
 	}
 	for _, v := range o.Judgement.Failing {
-		row(red, "failed", fmt.Sprintf("%s, by %s: %s (exit %d)", v.Check, v.Actor, orNone(v.Command), v.Exit))
+		row(red, "failed", verdict(v))
+		for _, out := range o.Outputs {
+			if out.Verification == v.ID {
+				c.printOutput(out)
+			}
+		}
 	}
 	switch {
 	case !o.Verified:

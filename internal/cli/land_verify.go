@@ -8,6 +8,7 @@ import (
 
 	"gitland/internal/fault"
 	"gitland/internal/land"
+	"gitland/internal/ledger"
 	"gitland/internal/note"
 	"gitland/internal/object"
 )
@@ -79,12 +80,12 @@ func verifyChange(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.verdicts(found, published == nil, record)
+	return c.verdicts(l, found, published == nil, record)
 }
 
-// verdicts tells what checks found, of which only the last can have failed. A verdict
-// that was only recorded is not our failure.
-func (c *call) verdicts(found []note.Verification, published, recorded bool) error {
+// verdicts tells what checks found. Those that failed and are not the last were run again.
+// A verdict that was only recorded is not our failure.
+func (c *call) verdicts(l *ledger.Ledger, found []note.Verification, published, recorded bool) error {
 	how := "verified"
 	if recorded {
 		how = "recorded"
@@ -96,9 +97,9 @@ func (c *call) verdicts(found []note.Verification, published, recorded bool) err
 	}
 	v := found[len(found)-1]
 	if v.Verdict == note.Fail && !recorded {
-		return fault.New(fault.Unverified, "the check %s failed on tree %s: %s exited with %d", v.Check, v.Tree, v.Command, v.Exit).
-			WithHint("mend it, and verify again").
-			WithFacts(map[string]any{"verification": v, "published": published})
+		f := land.Failed(l, v)
+		f.Facts["verification"], f.Facts["verifications"], f.Facts["published"] = v, found, published
+		return f.WithHint("mend it, and verify again")
 	}
 	if c.opts.Bool("json") {
 		return c.out.json(map[string]any{"verifications": found, "published": published})

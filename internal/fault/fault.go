@@ -33,6 +33,9 @@ type Error struct {
 	Class Class
 	// What is one sentence without a full stop: what happened, to what.
 	What string
+	// Details are further lines on what happened, shown below What, one by one; mostly
+	// there are none. What a program wants of them is in Facts.
+	Details []string
 	// Hint is the whole next command, or a sentence with it; may be empty.
 	Hint string
 	// Facts are for --json, merged into the "error" object; may be nil. Keys
@@ -60,6 +63,12 @@ func New(class Class, format string, args ...any) *Error {
 // WithHint sets the hint and returns e.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// WithDetails adds lines to the details and returns e.
+func (e *Error) WithDetails(lines ...string) *Error {
+	e.Details = append(e.Details, lines...)
 	return e
 }
 

@@ -90,8 +90,9 @@ type checkRequest struct {
 	id      ulid.ULID
 }
 
-// runChecks runs checks on what would land, up to the first that fails, and keeps and
-// publishes what they found, also when one of them came to no end.
+// runChecks runs checks on what would land, up to the first that fails, again as often as
+// its retries say, and keeps and publishes all that they found, also when one of them
+// came to no end.
 func runChecks(ctx context.Context, l *ledger.Ledger, p plan, r checkRequest) (found []note.Verification, published, err error) {
 	if err := r.accepted(l, p.view.Policy); err != nil {
 		return nil, nil, err
@@ -100,16 +101,10 @@ func runChecks(ctx context.Context, l *ledger.Ledger, p plan, r checkRequest) (f
 		if r.step != nil && w.Command != r.typed {
 			r.step("checking", w.Check+": "+w.Command)
 		}
-		var v note.Verification
-		v, err = verify.Run(ctx, l, verify.Request{Tree: p.tree, Base: p.view.Base, Check: w.Check, Command: w.Command,
-			Unit: r.unit, ID: r.id.String(), Setup: p.view.Policy.Setup.Text, Output: r.output, Environ: r.environ})
-		if err == nil {
-			err = l.Keep(v)
-		}
-		if err != nil {
-			break
-		}
-		if found = append(found, v); v.Verdict != note.Pass {
+		var verdicts []note.Verification
+		verdicts, err = r.run(ctx, l, p, w)
+		found = append(found, verdicts...)
+		if n := len(verdicts); err != nil || verdicts[n-1].Verdict != note.Pass {
 			break
 		}
 	}
@@ -117,6 +112,29 @@ func runChecks(ctx context.Context, l *ledger.Ledger, p plan, r checkRequest) (f
 		published = l.PublishVerifications(ctx, ledger.Want{Name: p.view.Name, Branch: p.view.Branch})
 	}
 	return found, published, err
+}
+
+// run runs one check until it passes, or its retries are used up. Every verdict is kept,
+// as it is found: the last one counts, and the others say that the check is flaky.
+func (r checkRequest) run(ctx context.Context, l *ledger.Ledger, p plan, w note.Want) (verdicts []note.Verification, err error) {
+	retries := p.view.Policy.Retries(w.Check)
+	for n := 0; ; n++ {
+		v, err := verify.Run(ctx, l, verify.Request{Tree: p.tree, Base: p.view.Base, Check: w.Check, Command: w.Command,
+			Unit: r.unit, ID: r.id.String(), Setup: p.view.Policy.Setup.Text, Output: r.output, Environ: r.environ})
+		if err == nil {
+			err = l.Keep(v)
+		}
+		if err != nil {
+			return verdicts, err
+		}
+		verdicts = append(verdicts, v)
+		if v.Verdict == note.Pass || n == retries {
+			return verdicts, nil
+		}
+		if r.step != nil {
+			r.step("again", fmt.Sprintf("the check %s failed (exit %d), retry %d of %d", w.Check, v.Exit, n+1, retries))
+		}
+	}
 }
 
 // accepted refuses to run commands that come from others and that nobody has let run
@@ -214,11 +232,22 @@ func forced(l *ledger.Ledger, s Selection) string {
 	return withSelection(l, words, s)
 }
 
-// failed is the fault of a check that was just run.
-func failed(team policy.Policy, v note.Verification) *fault.Error {
-	f := fault.New(fault.Unverified, "the check %s failed on tree %s: %s exited with %d", v.Check, v.Tree, v.Command, v.Exit).
-		WithFacts(map[string]any{"tree": v.Tree, "check": v.Check, "command": v.Command, "exit": v.Exit}).
-		WithHint("mend it and run git land again")
+// Failed is the fault of a check that was just run, after its last retry, without a hint.
+// Its output has gone by, so people are told only where it is kept; a program gets the
+// end of it.
+func Failed(l *ledger.Ledger, v note.Verification) *fault.Error {
+	facts := map[string]any{"tree": v.Tree, "check": v.Check, "command": v.Command, "exit": v.Exit}
+	f := fault.New(fault.Unverified, "the check %s failed on tree %s: %s exited with %d", v.Check, v.Tree, v.Command, v.Exit).WithFacts(facts)
+	if out := verify.OutputOf(l.Dir, v.ID); out != nil {
+		facts["output"] = out
+		f.WithDetails("its output is kept in " + out.Path)
+	}
+	return f
+}
+
+// failed is Failed, with the way on for a landing.
+func failed(l *ledger.Ledger, team policy.Policy, v note.Verification) *fault.Error {
+	f := Failed(l, v).WithHint("mend it and run git land again")
 	if c := team.Find(v.Check); c != nil && c.Shared {
 		f.Hint += fmt.Sprintf("   (where the check is wrong: mend it in %s alone, which what is there judges, and land that first: %s)", policy.File, mendPolicy)
 	}
@@ -226,9 +255,21 @@ func failed(team policy.Policy, v note.Verification) *fault.Error {
 }
 
 // firstError is err, else the fault of the last check if that failed.
-func firstError(team policy.Policy, found []note.Verification, err error) error {
+func firstError(l *ledger.Ledger, team policy.Policy, found []note.Verification, err error) error {
 	if n := len(found); err == nil && n > 0 && found[n-1].Verdict != note.Pass {
-		return failed(team, found[n-1])
+		return failed(l, team, found[n-1])
 	}
 	return err
+}
+
+// Told are the lines that tell of a check's output to somebody who has not seen it.
+func Told(out *verify.Output) []string {
+	lines := []string{"its output is kept in " + out.Path + ", and ends"}
+	if len(out.Tail) == 0 {
+		return []string{"it printed nothing"}
+	}
+	for _, line := range out.Tail {
+		lines = append(lines, "| "+line)
+	}
+	return lines
 }

@@ -12,6 +12,7 @@ import (
 	"gitland/internal/note"
 	"gitland/internal/object"
 	"gitland/internal/policy"
+	"gitland/internal/verify"
 )
 
 // verifyCommand is the whole command that would verify what p would land.
@@ -86,6 +87,10 @@ func unverified(ctx context.Context, l *ledger.Ledger, s Selection, p plan, v ve
 		facts["failed"] = map[string]any{"check": last.Check, "command": last.Command, "exit": last.Exit, "actor": last.Actor}
 		f := fault.New(fault.Unverified, "the tree %s that would land failed its check %s (%s, exit %d, by %s)",
 			p.tree, last.Check, nonEmpty(last.Command, "recorded from elsewhere"), last.Exit, last.Actor).WithFacts(facts)
+		if out := verify.OutputOf(l.Dir, last.ID); out != nil {
+			facts["output"] = out
+			f.WithDetails(Told(out)...)
+		}
 		if last.Command == "" {
 			return f.WithHint("mend the change; or, where that verdict was wrong: %s", l.Command("git", "land", "verify", "--record", "pass", "--check", last.Check, "--tree", string(p.tree)))
 		}
@@ -246,9 +251,14 @@ func (m *motion) tellGate(p plan, v verdict) {
 		return
 	}
 	var names []string
+	flaky := v.judgement.Flaky()
 	for _, pass := range v.judgement.Passing {
-		if !slices.Contains(names, pass.Check) {
-			names = append(names, pass.Check)
+		name := pass.Check
+		if slices.Contains(flaky, name) {
+			name += " (flaky: it had failed before)"
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	text := fmt.Sprintf("tree %s by %s", v.judgement.Passing[0].Tree.Short(), shortList(names))
@@ -266,5 +276,5 @@ func (m *motion) check(ctx context.Context, p plan, wants []note.Want) error {
 	if published != nil {
 		m.warn("the verification is kept here and will be published later: %v", published)
 	}
-	return firstError(p.view.Policy, found, err)
+	return firstError(m.l, p.view.Policy, found, err)
 }

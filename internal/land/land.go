@@ -22,6 +22,7 @@ import (
 	"gitland/internal/note"
 	"gitland/internal/object"
 	"gitland/internal/session"
+	"gitland/internal/verify"
 )
 
 // A Selection says what is to land, and where.
@@ -110,6 +111,7 @@ type Outlook struct {
 	Verified    bool
 	Merged      bool // land.require=unit: the change's own tree is what was verified
 	Judgement   note.Judgement
+	Outputs     []verify.Output // of those that failed, where this clone has them still
 	Hold        *event.Hold
 	OwnHold     bool
 	Frost       *lease.Frost // who froze the lease; nil unless frozen
@@ -159,6 +161,9 @@ type Entry struct {
 	// Gone means that the branch does not have the landing now, and Removed that it was
 	// an override which took it off.
 	Gone, Removed bool
+	// Others are what checks found on the landed tree and the record does not have: that
+	// they had failed before, mostly, or have since.
+	Others []note.Verification
 	// Unseen means that it is an override which was announced before its push, and
 	// that the branch does not show it.
 	Unseen bool

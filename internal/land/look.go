@@ -11,7 +11,9 @@ import (
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/note"
+	"gitland/internal/object"
 	"gitland/internal/session"
+	"gitland/internal/verify"
 )
 
 // Look tells what would land now, and what stands in its way. It changes
@@ -96,6 +98,11 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 	if err != nil {
 		return err
 	}
+	for _, v := range o.Judgement.Failing {
+		if out := verify.OutputOf(l.Dir, v.ID); out != nil {
+			o.Outputs = append(o.Outputs, *out)
+		}
+	}
 	if v.Policy.Problem != nil {
 		return notUnderstood(v.Policy, "what a landing needs is not known")
 	}
@@ -178,9 +185,28 @@ func entryOf(ctx context.Context, l *ledger.Ledger, v ledger.View, e event.Event
 	if i >= 0 {
 		entry.Record = &lines[i].Value
 	}
+	if entry.Others, err = otherVerdicts(ctx, l, v, landing.Tree, entry.Record); err != nil {
+		return entry, err
+	}
 	if c, err := l.Repo.Commit(ctx, landing.Commit); err == nil { // a shallow clone may lack it, and the log goes on
 		entry.Subject, _, _ = strings.Cut(c.Message, "\n")
 		entry.Author = c.Author[:strings.LastIndex(c.Author, ">")+1] // without the time
 	}
 	return entry, nil
+}
+
+// otherVerdicts are those on a tree that the record, which may be nil, does not have.
+func otherVerdicts(ctx context.Context, l *ledger.Ledger, v ledger.View, tree object.OID, r *note.Record) ([]note.Verification, error) {
+	blob, err := l.Note(ctx, v.Verifications, tree)
+	if err != nil {
+		return nil, err
+	}
+	var others []note.Verification
+	for _, line := range note.ParseVerifications(blob) {
+		recorded := func(v note.Verification) bool { return v.ID == line.Value.ID }
+		if line.Err == nil && line.Value.Tree == tree && (r == nil || !slices.ContainsFunc(r.Verifications, recorded)) {
+			others = append(others, line.Value)
+		}
+	}
+	return others, nil
 }

@@ -210,7 +210,7 @@ func (m *motion) record(p plan, by event.By, gate verdict, d *ledger.Draft, coun
 		Format: note.Format, ID: m.journal.Landing, Unit: m.journal.Unit, Operation: by.Operation, Lease: p.view.Name,
 		Branch: p.view.Branch, Base: p.view.Base, Commit: by.Land.Commit, Tree: p.tree, Commits: count,
 		Verifications: gate.judgement.Passing, VerificationRef: p.view.Verifications, MergedUnverified: gate.merged,
-		Actor: d.Actor(), Host: m.l.Host, Time: d.Time().UTC().Truncate(time.Second),
+		Flaky: gate.judgement.Flaky(), Actor: d.Actor(), Host: m.l.Host, Time: d.Time().UTC().Truncate(time.Second),
 	}
 	if p.change.kind == fromCommits {
 		r.Note = strings.TrimSpace(m.text)

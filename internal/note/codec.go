@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -225,6 +226,12 @@ func (r Record) validate() error {
 		if err := v.validate(); err != nil {
 			return err
 		}
+	}
+	if slices.Contains(r.Flaky, "") {
+		return errors.New("a flaky check without a name")
+	}
+	if err := validText(r.Flaky...); err != nil {
+		return err
 	}
 	if o := r.Override; o != nil {
 		if o.Reason == "" || len(o.Missing) == 0 {

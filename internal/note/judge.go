@@ -15,6 +15,9 @@ type Judgement struct {
 	Pass    bool
 	Passing []Verification // the verdicts that count, in the order of the note
 	Failing []Verification
+	// Earlier are the tree's other verdicts: newer ones of the same check and command
+	// have taken their place, or another command of the check is wanted.
+	Earlier []Verification
 	// Missing names each check that has no passing verdict, "any" where there
 	// is none to name. It is empty if and only if Pass.
 	Missing []string
@@ -43,6 +46,9 @@ func Judge(lines []Verification, tree object.OID, wants ...Want) Judgement {
 	var j Judgement
 	for i, v := range lines {
 		if at, ok := last[Want{v.Check, v.Command}]; !ok || at != i {
+			if v.Tree == tree {
+				j.Earlier = append(j.Earlier, v)
+			}
 			continue
 		}
 		if v.Verdict == Pass {
@@ -64,6 +70,21 @@ func Judge(lines []Verification, tree object.OID, wants ...Want) Judgement {
 	}
 	j.Pass = len(j.Missing) == 0
 	return j
+}
+
+// Flaky are the checks that passed after the same command had failed on the same tree,
+// each once.
+func (j Judgement) Flaky() []string {
+	var names []string
+	for _, v := range j.Passing {
+		failed := func(e Verification) bool {
+			return e.Check == v.Check && e.Command == v.Command && e.Verdict != Pass
+		}
+		if slices.ContainsFunc(j.Earlier, failed) && !slices.Contains(names, v.Check) {
+			names = append(names, v.Check)
+		}
+	}
+	return names
 }
 
 // Passed reports whether the pair is among those that passed.

@@ -49,45 +49,52 @@ func TestJudge(t *testing.T) {
 		want             []note.Want
 		passing, failing string
 		missing          string
+		earlier, flaky   string
 	}{
-		{"", nil, "", "", "any"},
-		{"+test:go", nil, "test:go#0", "", ""},
-		{"+test:go@d", nil, "", "", "any"},
-		{"-test:go", nil, "", "test:go#0", "test"},
-		{"-test:go +test:go", nil, "test:go#1", "", ""},
-		{"+test:go -test:go", nil, "", "test:go#1", "test"},
-		{"+test:go -test:make", nil, "test:go#0", "test:make#1", "test"},
-		{"-test:go -test:make", nil, "", "test:go#0 test:make#1", "test"},
-		{"+test:go +lint:vet +test:go", nil, "lint:vet#1 test:go#2", "", ""},
-		{"+test:go -lint:vet -doc:", nil, "test:go#0", "lint:vet#1 doc:#2", "lint doc"},
-		{"+test:go -test:go@d", nil, "test:go#0", "", ""},
+		{"", nil, "", "", "any", "", ""},
+		{"+test:go", nil, "test:go#0", "", "", "", ""},
+		{"+test:go@d", nil, "", "", "any", "", ""},
+		{"-test:go", nil, "", "test:go#0", "test", "", ""},
+		{"-test:go +test:go", nil, "test:go#1", "", "", "test:go#0", "test"},
+		{"+test:go -test:go", nil, "", "test:go#1", "test", "test:go#0", ""},
+		{"+test:go -test:make", nil, "test:go#0", "test:make#1", "test", "", ""},
+		{"-test:go -test:make", nil, "", "test:go#0 test:make#1", "test", "", ""},
+		{"+test:go +lint:vet +test:go", nil, "lint:vet#1 test:go#2", "", "", "test:go#0", ""},
+		{"+test:go -lint:vet -doc:", nil, "test:go#0", "lint:vet#1 doc:#2", "lint doc", "", ""},
+		{"+test:go -test:go@d", nil, "test:go#0", "", "", "", ""},
+		{"-test:go -test:go +test:go +lint:vet", nil, "test:go#2 lint:vet#3", "", "", "test:go#0 test:go#1", "test"},
+		{"-test:go@d +test:go", nil, "test:go#1", "", "", "", ""},
+		{"-test:make +test:go +test:make", nil, "test:go#1 test:make#2", "", "", "test:make#0", "test"},
 
-		{"", want, "", "", "test"},
-		{"+test:go", want, "test:go#0", "", ""},
-		{"+test:make", want, "", "", "test"},
-		{"+lint:vet", want, "lint:vet#0", "", "test"},
-		{"-test:make +test:go", want, "test:go#1", "", ""},
-		{"+test:go -test:make", want, "test:go#0", "", ""},
-		{"+test:make -test:go", want, "", "test:go#1", "test"},
-		{"+test:go -lint:vet", want, "test:go#0", "lint:vet#1", "lint"},
-		{"-lint:vet", want, "", "lint:vet#0", "lint test"},
-		{"+test:go +lint:vet", want, "test:go#0 lint:vet#1", "", ""},
+		{"", want, "", "", "test", "", ""},
+		{"+test:go", want, "test:go#0", "", "", "", ""},
+		{"+test:make", want, "", "", "test", "test:make#0", ""},
+		{"+lint:vet", want, "lint:vet#0", "", "test", "", ""},
+		{"-test:make +test:go", want, "test:go#1", "", "", "test:make#0", ""},
+		{"+test:go -test:make", want, "test:go#0", "", "", "test:make#1", ""},
+		{"+test:make -test:go", want, "", "test:go#1", "test", "test:make#0", ""},
+		{"+test:go -lint:vet", want, "test:go#0", "lint:vet#1", "lint", "", ""},
+		{"-lint:vet", want, "", "lint:vet#0", "lint test", "", ""},
+		{"+test:go +lint:vet", want, "test:go#0 lint:vet#1", "", "", "", ""},
 
-		{"", both, "", "", "test ci"},
-		{"+test:go", both, "test:go#0", "", "ci"},
-		{"+test:go +ci:", both, "test:go#0 ci:#1", "", ""},
-		{"+test:go +ci:make", both, "test:go#0", "", "ci"},
-		{"+test:go -ci:", both, "test:go#0", "ci:#1", "ci"},
-		{"+test:go -ci: +ci:", both, "test:go#0 ci:#2", "", ""},
-		{"+ci: -test:go", both, "ci:#0", "test:go#1", "test"},
-		{"+test:go +ci: -lint:vet", both, "test:go#0 ci:#1", "lint:vet#2", "lint"},
-		{"+test:go@d", want, "", "", "test"},
+		{"", both, "", "", "test ci", "", ""},
+		{"+test:go", both, "test:go#0", "", "ci", "", ""},
+		{"+test:go +ci:", both, "test:go#0 ci:#1", "", "", "", ""},
+		{"+test:go +ci:make", both, "test:go#0", "", "ci", "ci:make#1", ""},
+		{"+test:go -ci:", both, "test:go#0", "ci:#1", "ci", "", ""},
+		{"+test:go -ci: +ci:", both, "test:go#0 ci:#2", "", "", "ci:#1", "ci"},
+		{"+ci: -test:go", both, "ci:#0", "test:go#1", "test", "", ""},
+		{"+test:go +ci: -lint:vet", both, "test:go#0 ci:#1", "lint:vet#2", "lint", "", ""},
+		{"+test:go@d", want, "", "", "test", "", ""},
 	} {
 		got := note.Judge(lines(tt.lines), oid("c"), tt.want...)
 		missing := strings.Join(got.Missing, " ")
 		if words(got.Passing) != tt.passing || words(got.Failing) != tt.failing || missing != tt.missing {
 			t.Errorf("%q, want %v: passing %q, failing %q, missing %q; want %q, %q, %q", tt.lines, tt.want,
 				words(got.Passing), words(got.Failing), missing, tt.passing, tt.failing, tt.missing)
+		}
+		if words(got.Earlier) != tt.earlier || strings.Join(got.Flaky(), " ") != tt.flaky {
+			t.Errorf("%q, want %v: earlier %q, flaky %q; want %q, %q", tt.lines, tt.want, words(got.Earlier), got.Flaky(), tt.earlier, tt.flaky)
 		}
 		if got.Pass != (tt.missing == "") {
 			t.Errorf("%q, want %v: pass is %v", tt.lines, tt.want, got.Pass)

@@ -67,6 +67,7 @@ type Record struct {
 	Verifications    []Verification `json:"verifications"`
 	VerificationRef  object.OID     `json:"verification_ref,omitempty"` // the tip that was judged by
 	MergedUnverified bool           `json:"merged_unverified,omitempty"`
+	Flaky            []string       `json:"flaky,omitempty"` // checks that passed after the same command had failed on the same tree
 	Override         *Override      `json:"override,omitempty"`
 	Actor            string         `json:"actor"`
 	Host             string         `json:"host"`

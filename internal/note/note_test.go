@@ -71,11 +71,20 @@ func records() []note.Record {
 	return []note.Record{record(), bare(), many}
 }
 
+// flaky is in a file of its own: the others are older than the field.
+func flaky() []note.Record {
+	one, both := bare(), record()
+	one.Verifications, one.Flaky = []note.Verification{verification()}, []string{"test"}
+	both.Note, both.Flaky = "", []string{"test", "lint"}
+	return []note.Record{one, both}
+}
+
 // The files of testdata/v1 are what this format is. They never change.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	frozen(t, "verifications", verifications(), note.ParseVerifications)
 	frozen(t, "records", records(), note.ParseRecords)
+	frozen(t, "records-flaky", flaky(), note.ParseRecords)
 }
 
 func frozen[T note.Record | note.Verification](t *testing.T, name string, values []T, parse func([]byte) []note.Line[T]) {

@@ -70,6 +70,19 @@ func (c *scanner) some(key string) string {
 	return text
 }
 
+// texts reads what follows the opening bracket of an array of at least one text, up to
+// and with its end.
+func (c *scanner) texts() (list []string) {
+	for !c.failed && !c.has("]") {
+		if len(list) > 0 {
+			c.want(",")
+		}
+		list = append(list, c.text(`"`))
+	}
+	c.failed = c.failed || len(list) == 0
+	return list
+}
+
 func (c *scanner) number(key string) int64 {
 	c.want(key)
 	n, digits := int64(0), 0
@@ -126,15 +139,13 @@ func (c *scanner) record() (r Record) {
 	}
 	r.VerificationRef = object.OID(c.some(`,"verification_ref":"`))
 	r.MergedUnverified = c.has(`,"merged_unverified":true`)
+	if c.has(`,"flaky":[`) {
+		r.Flaky = c.texts()
+	}
 	if c.has(`,"override":{`) {
 		r.Override = &Override{Reason: c.text(`"reason":"`), Actor: c.text(`,"actor":"`)}
 		c.want(`,"missing":[`)
-		for !c.failed && !c.has("]") {
-			if len(r.Override.Missing) > 0 {
-				c.want(",")
-			}
-			r.Override.Missing = append(r.Override.Missing, c.text(`"`))
-		}
+		r.Override.Missing = c.texts()
 		c.want("}")
 	}
 	r.Actor = c.text(`,"actor":"`)

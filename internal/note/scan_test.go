@@ -13,6 +13,7 @@ import (
 func TestScanIsParsing(t *testing.T) {
 	t.Parallel()
 	scanIsParsing[Record](t, "records", 3)
+	scanIsParsing[Record](t, "records-flaky", 1)
 	scanIsParsing[Verification](t, "verifications", 3)
 }
 

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gitland/internal/event"
@@ -50,6 +51,7 @@ type Policy struct {
 	// Newer means that what is not understood may be of a newer version.
 	Newer bool
 
+	retries  []retries
 	required bool     // land.require is given
 	says     []string // keys that the file gives
 }
@@ -66,6 +68,26 @@ type Command struct {
 type Check struct {
 	Name string
 	Command
+}
+
+// retries are those of one check.
+type retries struct {
+	check string
+	n     int
+}
+
+// maxRetries bounds how often a check is run again.
+const maxRetries = 10
+
+// Retries is land.check.<name>.retries: how often the check is run again after it
+// failed.
+func (p Policy) Retries(check string) int {
+	for _, r := range p.retries {
+		if r.check == check {
+			return r.n
+		}
+	}
+	return 0
 }
 
 // Find is the check of that name, nil where there is none.
@@ -109,6 +131,7 @@ func (p Policy) over(own Policy) Policy {
 	if !p.required {
 		p.Unit, p.required = own.Unit, own.required
 	}
+	p.retries = slices.Concat(p.retries, own.retries) // the first of a name counts
 	for _, c := range own.Checks {
 		if p.Find(c.Name) == nil {
 			p.Checks = append(slices.Clip(p.Checks), c)
@@ -148,8 +171,10 @@ type bad struct{ key, why, hint string }
 func parse(settings []git.Setting, shared bool) (p Policy, unknown []string, wrong []bad) {
 	for _, s := range settings {
 		why, hint := "", "git config --edit"
-		switch check, isCheck := checkOf(s.Key); {
-		case !isCheck && !known(s.Key):
+		check, isCheck := checkOf(s.Key, ".command")
+		again, isRetries := checkOf(s.Key, ".retries")
+		switch {
+		case !isCheck && !isRetries && !known(s.Key):
 			if !slices.Contains(unknown, s.Key) {
 				unknown = append(unknown, s.Key)
 			}
@@ -160,6 +185,8 @@ func parse(settings []git.Setting, shared bool) (p Policy, unknown []string, wro
 			why = "is given twice" // who writes two commands wants both to run
 		case isCheck:
 			why = p.addCheck(check, Command{s.Key, s.Value, shared})
+		case isRetries:
+			why = p.addRetries(again, s.Value)
 		default:
 			why, hint = p.set(s, shared)
 		}
@@ -170,15 +197,20 @@ func parse(settings []git.Setting, shared bool) (p Policy, unknown []string, wro
 			wrong = append(wrong, bad{s.Key, why, hint})
 		}
 	}
+	for _, r := range p.retries { // in a configuration they may be of the team's check
+		if c := p.Find(r.check); shared && (c == nil || c.Text == "") {
+			wrong = append(wrong, bad{key: "land.check." + r.check + ".retries", why: "is of no check that has a command"})
+		}
+	}
 	return p, unknown, wrong
 }
 
-// checkOf is the name in "land.check.<name>.command".
-func checkOf(key string) (name string, ok bool) {
+// checkOf is the name in "land.check.<name>.command", or with another variable.
+func checkOf(key, variable string) (name string, ok bool) {
 	if name, ok = strings.CutPrefix(key, "land.check."); !ok {
 		return "", false
 	}
-	return strings.CutSuffix(name, ".command")
+	return strings.CutSuffix(name, variable)
 }
 
 func known(key string) bool {
@@ -251,5 +283,17 @@ func (p *Policy) addCheck(name string, c Command) (why string) {
 	} else {
 		p.Checks = append(p.Checks, Check{name, c})
 	}
+	return ""
+}
+
+// addRetries takes how often a check is run again. In git's configuration the last
+// number of a name counts.
+func (p *Policy) addRetries(name, value string) (why string) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 0 || n > maxRetries {
+		return fmt.Sprintf("%q is no number from 0 to %d", value, maxRetries)
+	}
+	p.retries = slices.DeleteFunc(p.retries, func(r retries) bool { return r.check == name })
+	p.retries = append(p.retries, retries{name, n})
 	return ""
 }

@@ -74,6 +74,27 @@ func TestFileBeforeConfiguration(t *testing.T) {
 	}
 }
 
+// Retries are those of the file, and where it has none for a check, of the clone, also for
+// a check of the file.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	repo, _ := open(t, "[land \"check.a\"]\n\tcommand = x\n\tretries = 1\n[land \"check.b\"]\n\tcommand = x\n[land \"check.c\"]\n\tcommand = x\n\tretries = 0\n",
+		"land.check.a.retries", "9", "land.check.b.retries", "1", "land.check.b.retries", "2", "land.check.c.retries", "3", "land.check.other.retries", "4")
+	p := read(t, repo, "HEAD")
+	if p.Problem != nil || len(p.Checks) != 3 {
+		t.Errorf("%+v", p)
+	}
+	for check, want := range map[string]int{"a": 1, "b": 2, "c": 0, "other": 4, "none": 0} {
+		if got := p.Retries(check); got != want {
+			t.Errorf("%s is run again %d times, want %d", check, got, want)
+		}
+	}
+	odd, _ := open(t, "", "land.check.a.retries", "many")
+	if _, err := policy.Configured(odd.Config); err == nil || err.Error() != `config land.check.a.retries: "many" is no number from 0 to 10` {
+		t.Error(err)
+	}
+}
+
 // What is not understood is named, and what is stands all the same.
 func TestProblems(t *testing.T) {
 	t.Parallel()
@@ -116,6 +137,12 @@ func TestProblems(t *testing.T) {
 		{"[lease]\n\tname = \" x\"\n", "lease.name "},
 		{"[lease]\n\tprotect = [\n", `lease.protect "[" is no pattern`},
 		{"[lease]\n\tprotect = release/**\n", ""},
+		{"[land \"check.a\"]\n\tretries = 2\n\tcommand = x\n", ""},
+		{"[land \"check.a\"]\n\tcommand = x\n\tretries = 11\n", `land.check.a.retries "11" is no number from 0 to 10`},
+		{"[land \"check.a\"]\n\tcommand = x\n\tretries = -1\n", `land.check.a.retries "-1" is no number`},
+		{"[land \"check.a\"]\n\tcommand = x\n\tretries = 1\n\tretries = 2\n", "land.check.a.retries is given twice"},
+		{"[land \"check.a\"]\n\tcommand = x\n[land \"check.b\"]\n\tretries = 1\n", "land.check.b.retries is of no check that has a command"},
+		{"[land \"check.a\"]\n\tcommand =\n\tretries = 1\n", "land.check.a.retries is of no check that has a command"},
 		{checks(300, 1), "has 300 checks, which are more, or longer, than the record of a landing can name"},
 		{checks(15, 4000), "has 15 checks, which are more, or longer,"},
 		{checks(100, 100), ""},
@@ -124,7 +151,7 @@ func TestProblems(t *testing.T) {
 		{"[land]\n\tonto = a\n\tonto = b\n", "land.onto is given twice"},
 		{"[land]\n\tpaths = a\n\tpaths = b\n[lease]\n\tprotect = a\n\tprotect = b\n", ""},
 		{"[land]\n\twait = 3s\n", "land.wait (land.wait is for a clone's own configuration)"},
-		{"[land \"chekc.a\"]\n\tcommand = x\n", "land.chekc.a.command (it knows land.check.NAME.command, land.onto, "},
+		{"[land \"chekc.a\"]\n\tcommand = x\n", "land.chekc.a.command (it knows land.check.NAME.command, land.check.NAME.retries, land.onto, "},
 		{"[land\n", "is not in git's configuration syntax: bad config line 1 in blob "},
 		{"\xff\n", "is not UTF-8 text"},
 		{"# \x00\n", "is not UTF-8 text"},

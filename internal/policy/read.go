@@ -145,7 +145,8 @@ const (
 // room is how much of a record checks take, about.
 func room(checks []Check) (n int) {
 	for _, c := range checks {
-		n += checkRoom + len(c.Name) + len(c.Text) + strings.Count(c.Text, `"`) + strings.Count(c.Text, `\\`)
+		// The name stands twice where the check is flaky.
+		n += checkRoom + 2*len(c.Name) + len(c.Text) + strings.Count(c.Text, `"`) + strings.Count(c.Text, `\\`)
 	}
 	return n
 }
@@ -163,7 +164,7 @@ func unlike(unknown []string) string {
 			return " (" + key + " is for a clone's own configuration)"
 		}
 	}
-	return " (it knows land.check.NAME.command, " + strings.Join(files, ", ") + ")"
+	return " (it knows land.check.NAME.command, land.check.NAME.retries, " + strings.Join(files, ", ") + ")"
 }
 
 // words is the first line of what git says of a file.

@@ -342,7 +342,8 @@ func (s *state) recordOf(ctx context.Context, e *event.Event) (ledger.NoteLine, 
 		if err != nil {
 			return ledger.NoteLine{}, err
 		}
-		r.Verifications, r.VerificationRef = note.Judge(verified, land.Tree).Passing, s.view.Verifications
+		judged := note.Judge(verified, land.Tree)
+		r.Verifications, r.Flaky, r.VerificationRef = judged.Passing, judged.Flaky(), s.view.Verifications
 	}
 	line, err := note.EncodeLine(r)
 	return ledger.NoteLine{On: land.Commit, Text: line}, err

@@ -5,6 +5,7 @@
 //	journal/   what an operation is about to do, written before it does it
 //	witness/   files that are locked for as long as an operation lives, and
 //	           records of where it runs
+//	output/    what checks printed that failed
 //	outbox/    lines that could not be published yet
 //	probe/     what was found out about a remote
 //	probing/   a directory for each try of a remote that is under way, or was killed

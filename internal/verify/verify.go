@@ -51,7 +51,7 @@ type Request struct {
 	// Setup is land.verify.setup: for sh -c, run once in each new verification
 	// worktree. Empty means that there is nothing to set up.
 	Setup   string
-	Output  io.Writer // what check and setup print, as they run; nil discards it
+	Output  io.Writer // what check and setup print, as they run; may be nil
 	Environ []string  // the user's, for check and setup
 }
 
@@ -61,7 +61,8 @@ const maxLine = note.MaxLine / 4
 
 // Run runs the check and says what it found: a pass for exit code 0, a fail for
 // any other, also for a command that was not found. The result is complete and
-// can be encoded; nothing is recorded.
+// can be encoded; nothing is recorded. What a check printed that failed is kept in
+// the clone, and found by OutputOf.
 //
 // A check that ctx or a signal ended has no verdict: the error wraps the
 // context's cause, or is of class Unverified and wraps a *SignalError. So has
@@ -72,6 +73,8 @@ func Run(ctx context.Context, l *ledger.Ledger, r Request) (note.Verification, e
 	if err != nil {
 		return note.Verification{}, err
 	}
+	printed := &recorder{to: r.Output}
+	r.Output = printed
 	result, err := r.run(ctx, l)
 	if err != nil {
 		return note.Verification{}, err
@@ -79,6 +82,9 @@ func Run(ctx context.Context, l *ledger.Ledger, r Request) (note.Verification, e
 	v.Verdict, v.Exit, v.Duration, v.Time = note.Pass, result.Code, result.Duration, l.Now()
 	if result.Code != 0 {
 		v.Verdict = note.Fail
+		if err := l.Dir.KeepOutput(v.ID, printed.text()); err != nil { // the verdict counts all the same
+			l.Notice("the output of the check %s could not be kept: %v", r.Check, err)
+		}
 	}
 	return v, nil
 }
