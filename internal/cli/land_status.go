@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"gitland/internal/fault"
 	"gitland/internal/land"
 	"gitland/internal/lease"
 	"gitland/internal/note"
@@ -172,6 +174,11 @@ func (c *call) printStatus(o land.Outlook) {
 	if o.Problem != nil {
 		for _, e := range explain(o.Problem) {
 			c.out.printf("%s %v\n", paint(red, "problem   "), e)
+			if f, ok := errors.AsType[*fault.Error](e); ok {
+				for _, line := range f.Details {
+					c.out.printf("           %s\n", line)
+				}
+			}
 		}
 	}
 	if o.Next != "" {

@@ -9,13 +9,6 @@ import (
 	"gitland/internal/object"
 )
 
-// A ConflictError lists the paths that a three-way merge could not settle.
-type ConflictError struct{ Paths []string }
-
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%d conflicting paths: %s", len(e.Paths), strings.Join(e.Paths, ", "))
-}
-
 // MergeTrees merges the change from base to theirs into ours and returns the
 // resulting tree. It touches neither index nor work tree, and returns a
 // *ConflictError where the sides disagree.
@@ -46,7 +39,7 @@ func (r *Repo) MergeTrees(ctx context.Context, base, ours, theirs object.OID) (o
 		return "", err
 	}
 	out, err := r.run(ctx, command{args: []string{"merge-tree", "--write-tree", "-z",
-		"--name-only", "--no-messages", string(o.OID), string(t.OID)}})
+		"--messages", string(o.OID), string(t.OID)}})
 	// Exit code 1 means a conflict, but also a bad revision; only the former
 	// prints a tree.
 	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
@@ -58,7 +51,7 @@ func (r *Repo) MergeTrees(ctx context.Context, base, ours, theirs object.OID) (o
 		return "", fmt.Errorf("merge-tree: %w", parseErr)
 	}
 	if err != nil {
-		return "", &ConflictError{Paths: fields[1:]}
+		return "", conflictOf(fields[1:], o.OID, t.OID)
 	}
 	return tree, nil
 }

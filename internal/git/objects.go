@@ -392,6 +392,16 @@ func (r *Repo) LastTouched(ctx context.Context, tip object.OID, scope Scope) (ob
 	return list[0], nil
 }
 
+// Touching lists at most max commits of tip that excluded, which may be empty, lacks and
+// that changed a path of the scope, newest first.
+func (r *Repo) Touching(ctx context.Context, excluded, tip object.OID, scope Scope, max int) ([]object.OID, error) {
+	args := []string{"rev-list", "--max-count=" + strconv.Itoa(max), string(tip)}
+	if excluded != "" {
+		args = append(args, "^"+string(excluded))
+	}
+	return r.oidList(ctx, r.in(scope, command{args: args}))
+}
+
 func (r *Repo) oidList(ctx context.Context, c command) ([]object.OID, error) {
 	c.reading = true
 	out, err := r.run(ctx, c)

@@ -51,7 +51,7 @@ func makePlan(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (p
 	}
 	p.tree, err = l.Repo.MergeTrees(ctx, c.headTree, p.baseTree, c.tree)
 	if err != nil {
-		return p, p.conflict(l, err, "")
+		return p, p.conflict(ctx, l, err, "")
 	}
 	if p.tree == p.baseTree {
 		p.already, err = p.landedBefore(ctx, l)
@@ -90,8 +90,8 @@ func (s Selection) landing() []string {
 // landAll is the command line that lands HEAD's commits where the change was to land.
 func (c change) landAll(l *ledger.Ledger) string {
 	s := c.asked
-	s.Paths = nil
-	return withSelection(l, []string{"git", "land"}, s)
+	s.Paths, s.Messages = nil, nil // they have their own
+	return withSelection(l, s.landing(), s)
 }
 
 func shortList(names []string) string {

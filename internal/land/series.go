@@ -115,7 +115,7 @@ func (p *plan) replay(ctx context.Context, l *ledger.Ledger, c git.RevListEntry,
 	}
 	tree, err := l.Repo.MergeTrees(ctx, before, onto, commit.Tree)
 	if err != nil {
-		return "", p.conflict(l, err, c.OID)
+		return "", p.conflict(ctx, l, err, c.OID)
 	}
 	return tree, nil
 }
