@@ -42,6 +42,7 @@ git land --force-unverified --reason "site is down" -m "Revert 1.2"`,
 				boolean("force-unverified", "land without a verification, on the record"),
 				text("reason", "`TEXT` that says why"),
 				allowFlag(),
+				boolean("no-verify", "skip the hooks pre-commit and commit-msg, on the record"),
 				boolean("dry-run", "print the plan, and change nothing"),
 				jsonFlag(),
 			},
@@ -116,6 +117,7 @@ func (c *call) selection(ctx context.Context) (*ledger.Ledger, land.Selection, e
 	}
 	s.Want = c.want("")
 	s.Allow, _ = value[[]land.Guard](c, "allow")
+	s.NoVerify = c.opts.Bool("no-verify")
 	return l, s, nil
 }
 

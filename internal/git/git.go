@@ -46,6 +46,7 @@ type Repo struct {
 	Format    object.Format
 	Config    Config
 
+	given   []string // the environment that we were given
 	environ []string
 	durable bool
 	opened  *Position // of HEAD when it was opened; nil where it could not be told
@@ -96,7 +97,7 @@ var ErrNoRepository = errors.New("not in a git repository")
 // a git that is too old, and an error that wraps ErrNoRepository when there is
 // no repository.
 func Open(ctx context.Context, opts Options) (*Repo, error) {
-	r := &Repo{Dir: opts.Dir, environ: childEnv(opts)}
+	r := &Repo{Dir: opts.Dir, given: opts.Environ, environ: childEnv(opts)}
 	// Side by side: on a slow machine the start of a process is most of what a
 	// short git command costs.
 	var wg sync.WaitGroup
@@ -113,7 +114,7 @@ func Open(ctx context.Context, opts Options) (*Repo, error) {
 		r.Close()
 		return nil, cmp.Or(r.checkVersion(ctx), err)
 	}
-	r.environ = r.absolute(r.environ)
+	r.given, r.environ = r.absolute(r.given), r.absolute(r.environ)
 	r.ident = sync.OnceValues(func() (string, error) { return r.readIdent(ctx, "GIT_COMMITTER_IDENT") })
 	r.author = r.ident
 	if !r.sameIdent() {
@@ -139,7 +140,7 @@ func (r *Repo) Durable() *Repo {
 func (r *Repo) In(ctx context.Context, dir string) (*Repo, error) {
 	c := *r
 	c.Dir = dir
-	c.environ = WithoutRepoEnv(r.environ)
+	c.given, c.environ = WithoutRepoEnv(r.given), WithoutRepoEnv(r.environ)
 	if err := c.locate(ctx); err != nil {
 		return nil, err
 	}

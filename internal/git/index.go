@@ -188,6 +188,17 @@ func (r *Repo) TempIndex(ctx context.Context, id string) (*TempIndex, error) {
 	return &TempIndex{repo: &c, path: path, real: real}, nil
 }
 
+// Copy copies the copy; id makes the name unique.
+func (t *TempIndex) Copy(id string) (*TempIndex, error) {
+	path := filepath.Join(t.repo.GitDir, tempIndexName(id))
+	if err := copyIndex(path, t.path); err != nil {
+		return nil, fmt.Errorf("copy the index: %w", err)
+	}
+	c := *t.repo
+	c.environ = append(c.Environ(), "GIT_INDEX_FILE="+path)
+	return &TempIndex{repo: &c, path: path, real: t.real}, nil
+}
+
 // Install puts the copy in the place of the index, if that is still as stamp
 // says, and reports whether it did. As in "git commit --only", the copy becomes
 // the lock of the index, which keeps everybody else from writing it, and then
@@ -236,12 +247,16 @@ func (r *Repo) indexPath() string {
 	return filepath.Join(r.GitDir, "index")
 }
 
-// SweepTempIndexes removes the copies that processes which were killed have left
-// behind: those whose id, of length characters, is not alive any more.
-func (r *Repo) SweepTempIndexes(length int, alive func(id string) bool) {
+// SweepTemporary removes the copies of the index, and messages for hooks, that processes
+// which were killed have left behind: those whose id, of length characters, is not alive
+// any more.
+func (r *Repo) SweepTemporary(length int, alive func(id string) bool) {
 	entries, _ := os.ReadDir(r.GitDir) // what cannot be listed cannot be swept
 	for _, e := range entries {
 		id, ours := strings.CutPrefix(e.Name(), tempIndexName(""))
+		if !ours {
+			id, ours = strings.CutPrefix(e.Name(), messageName(""))
+		}
 		if ours && len(id) >= length && !alive(id[:length]) {
 			os.Remove(filepath.Join(r.GitDir, e.Name()))
 		}

@@ -236,6 +236,9 @@ func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
 		again, err := m.enter(ctx, p.view)
 		return v, again, err
 	}
+	if err := m.runHooks(ctx, p); err != nil { // before a check is run in vain
+		return v, false, err
+	}
 	m.checked = true
 	if !m.written { // so that a landing that dies in its check is known to have been one
 		if err := m.write(); err != nil {

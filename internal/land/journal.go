@@ -50,6 +50,7 @@ type journal struct {
 	Command string `json:"command,omitempty"`
 
 	Allow    []Guard    `json:"allow,omitempty"`
+	NoVerify bool       `json:"no_verify,omitempty"`
 	Text     string     `json:"text,omitempty"` // the message, or the record's note
 	Kind     kind       `json:"kind"`
 	Local    object.Ref `json:"local_branch,omitempty"`

@@ -38,6 +38,7 @@ type Selection struct {
 	// record, where commits land as they are).
 	Messages []string
 	Allow    []Guard // that do not refuse
+	NoVerify bool    // skip the hooks pre-commit and commit-msg
 
 	check, command, reason string // as in Request, for hints
 }
@@ -58,8 +59,8 @@ type Request struct {
 
 	DryRun  bool
 	Warn    func(text string)       // told of each of Result.Warnings, when it comes up; may be nil
-	Step    func(step, text string) // told of each step done: verified, leased, based, committed, pushed; and "again", why they are taken anew
-	Stderr  io.Writer               // where a check's output goes
+	Step    func(step, text string) // told of each step done: verified, hooked, leased, based, committed, pushed; and "again", why they are taken anew
+	Stderr  io.Writer               // where the output of checks and of a commit's hooks goes
 	Environ []string                // a check's environment, before what verify takes away
 }
 

@@ -34,6 +34,7 @@ type motion struct {
 	sent      bool     // a push was tried, whatever became of it
 	tried     []built  // what was pushed, as in journal.Attempts
 	text      string   // the commit message, or the record's note
+	hooked    *hooked  // what hooks made of change and text; nil before they ran
 	brought   session.Session
 	wait      *lease.Waiter
 	start     time.Time // of the wait for the lease
@@ -194,7 +195,7 @@ func (m *motion) aim(ctx context.Context, v ledger.View) error {
 	m.want = ledger.Want{Name: v.Name, Branch: v.Branch}
 	j := &m.journal
 	j.Lease, j.Branch, j.Unit = v.Name, v.Branch, m.unit(v)
-	j.Text, j.Allow = m.text, m.r.Allow
+	j.Text, j.Allow, j.NoVerify = m.text, m.r.Allow, m.r.NoVerify
 	j.Kind, j.Local, j.Head, j.HeadTree, j.Tree, j.Staged = m.change.kind, m.change.branch, m.change.head, m.change.headTree, m.change.tree, m.change.staged
 	return nil
 }
@@ -244,6 +245,9 @@ func (m *motion) guess(ctx context.Context, v ledger.View) (done bool, err error
 	}
 	gate, err := judge(ctx, m.l, p, wants)
 	if err != nil || !gate.judgement.Pass { // what is missing, an override has to name truly
+		return false, nil
+	}
+	if m.runHooks(ctx, p) != nil { // they are not asked again
 		return false, nil
 	}
 	m.describe(p)
@@ -353,6 +357,9 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 	if m.r.DryRun {
 		m.result.Status = Planned
 		return true, m.foretell(ctx, v)
+	}
+	if err := m.runHooks(ctx, p); err != nil {
+		return false, err
 	}
 	if err := m.choose(ctx); err != nil {
 		return false, err

@@ -103,6 +103,9 @@ func (j journal) again(ctx context.Context, l *ledger.Ledger) string {
 			words = append(words, "--check", j.Check)
 		}
 	}
+	if j.NoVerify {
+		words = append(words, "--no-verify")
+	}
 	if j.Text != "" {
 		for paragraph := range strings.SplitSeq(strings.TrimSpace(j.Text), "\n\n") {
 			if !onLine(paragraph) {

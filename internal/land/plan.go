@@ -68,8 +68,8 @@ func firstOnly(ctx context.Context, l *ledger.Ledger, v ledger.View, s Selection
 	})
 }
 
-// landing begins the command line that lands with the check, the reason and the messages
-// that were given.
+// landing begins the command line that lands with the check, the reason, the messages
+// and --no-verify, where they were given.
 func (s Selection) landing() []string {
 	words := []string{"git", "land"}
 	if s.command != "" {
@@ -80,6 +80,9 @@ func (s Selection) landing() []string {
 	}
 	if s.reason != "" {
 		words = append(words, "--force-unverified", "--reason", s.reason)
+	}
+	if s.NoVerify {
+		words = append(words, "--no-verify")
 	}
 	for _, m := range s.Messages {
 		words = append(words, "-m", m)

@@ -131,7 +131,7 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 		m.step("leased", fmt.Sprintf("%s at %s, by this session's operation %s", p.view.Name, m.l.Remote, p.view.Hold().Operation))
 	}
 	m.step("based", fmt.Sprintf("on %s %s", p.view.Branch.Branch(), nonEmpty(p.view.Base.Short(), "(unborn)")))
-	series, err := p.commits(ctx, m.l, m.text)
+	series, err := p.commits(ctx, m.l, m.message())
 	if err != nil {
 		return b, err
 	}
@@ -215,6 +215,7 @@ func (m *motion) record(p plan, by event.By, gate verdict, d *ledger.Draft, coun
 	if p.change.kind == fromCommits {
 		r.Note = strings.TrimSpace(m.text)
 	}
+	r.NoVerify = m.r.NoVerify
 	if !gate.judgement.Pass {
 		r.Override = &note.Override{Reason: by.Land.Reason, Actor: d.Actor(), Missing: gate.judgement.Missing}
 	}

@@ -23,7 +23,7 @@ func watched(l *ledger.Ledger) (id ulid.ULID, done func()) {
 // sweep removes what was left in this clone by operations that were killed before
 // they had a journal. It is worth no failure: the next one tries again.
 func sweep(l *ledger.Ledger) {
-	l.Repo.SweepTempIndexes(ulid.EncodedSize, func(id string) bool {
+	l.Repo.SweepTemporary(ulid.EncodedSize, func(id string) bool {
 		op, err := ulid.ParseStrict(id)
 		if err != nil {
 			return true

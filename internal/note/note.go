@@ -67,7 +67,8 @@ type Record struct {
 	Verifications    []Verification `json:"verifications"`
 	VerificationRef  object.OID     `json:"verification_ref,omitempty"` // the tip that was judged by
 	MergedUnverified bool           `json:"merged_unverified,omitempty"`
-	Flaky            []string       `json:"flaky,omitempty"` // checks that passed after the same command had failed on the same tree
+	Flaky            []string       `json:"flaky,omitempty"`     // checks that passed after the same command had failed on the same tree
+	NoVerify         bool           `json:"no_verify,omitempty"` // hooks of the commit were skipped
 	Override         *Override      `json:"override,omitempty"`
 	Actor            string         `json:"actor"`
 	Host             string         `json:"host"`

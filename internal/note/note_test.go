@@ -79,12 +79,20 @@ func flaky() []note.Record {
 	return []note.Record{one, both}
 }
 
+// skipped is likewise.
+func skipped() []note.Record {
+	one, both := bare(), flaky()[1]
+	one.NoVerify, both.NoVerify = true, true
+	return []note.Record{both, one}
+}
+
 // The files of testdata/v1 are what this format is. They never change.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	frozen(t, "verifications", verifications(), note.ParseVerifications)
 	frozen(t, "records", records(), note.ParseRecords)
 	frozen(t, "records-flaky", flaky(), note.ParseRecords)
+	frozen(t, "records-no-verify", skipped(), note.ParseRecords)
 }
 
 func frozen[T note.Record | note.Verification](t *testing.T, name string, values []T, parse func([]byte) []note.Line[T]) {

@@ -142,6 +142,7 @@ func (c *scanner) record() (r Record) {
 	if c.has(`,"flaky":[`) {
 		r.Flaky = c.texts()
 	}
+	r.NoVerify = c.has(`,"no_verify":true`)
 	if c.has(`,"override":{`) {
 		r.Override = &Override{Reason: c.text(`"reason":"`), Actor: c.text(`,"actor":"`)}
 		c.want(`,"missing":[`)

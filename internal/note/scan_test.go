@@ -14,6 +14,7 @@ func TestScanIsParsing(t *testing.T) {
 	t.Parallel()
 	scanIsParsing[Record](t, "records", 3)
 	scanIsParsing[Record](t, "records-flaky", 1)
+	scanIsParsing[Record](t, "records-no-verify", 1)
 	scanIsParsing[Verification](t, "verifications", 3)
 }
 

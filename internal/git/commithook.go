@@ -1,0 +1,96 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// HasHook reports whether git may have something to run for a hook of a commit: a file,
+// which need not be executable, or a configured hook, which older gits ignore. It starts
+// a process only where core.hooksPath is something that only git can read.
+func (r *Repo) HasHook(ctx context.Context, name string) (bool, error) {
+	for key, events := range r.Config.values {
+		if strings.HasPrefix(key, "hook.") && strings.HasSuffix(key, ".event") && slices.Contains(events, name) {
+			return true, nil
+		}
+	}
+	dir := filepath.Join(r.CommonDir, "hooks")
+	if len(r.Config.All("core.hooksPath")) > 0 {
+		dir = r.Config.Get("core.hooksPath")
+		switch {
+		case dir == "", strings.ContainsRune("~%:", rune(dir[0])): // "~/hooks", "%(prefix)/hooks"
+			var err error
+			if dir, err = r.HooksDir(ctx); err != nil {
+				return false, err
+			}
+		case !filepath.IsAbs(dir):
+			dir = filepath.Join(r.Top, dir) // githooks(5): from where hooks run
+		}
+	}
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR), nil
+}
+
+// A CommitHook is one run of a hook of a commit.
+type CommitHook struct {
+	Name   string
+	Args   []string
+	Author string // of the commit, "Name <email> seconds zone"
+	Output io.Writer
+}
+
+// RunHook runs a hook as git commit would, on the copy as the index that is to be
+// committed: all hooks of that name, in git's order, from the top of the work tree, with
+// the environment that the user gave and none of our settings. refused is that it
+// ended otherwise than with 0.
+func (t *TempIndex) RunHook(ctx context.Context, h CommitHook) (refused bool, err error) {
+	// Git 2.36 and newer. It sets GIT_DIR, GIT_PREFIX and the rest as git commit does, but
+	// for what follows.
+	args := append([]string{"hook", "run", "--ignore-missing", h.Name, "--"}, h.Args...)
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = t.repo.Dir
+	cmd.Env = slices.Concat(t.repo.given, identEnv("AUTHOR", h.Author), []string{"GIT_INDEX_FILE=" + t.path, "GIT_EDITOR=:"})
+	cmd.Stdout, cmd.Stderr = h.Output, h.Output
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = killDelay
+	err = cmd.Run()
+	var exited *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case errors.As(err, &exited):
+		return true, nil
+	}
+	return false, err
+}
+
+// CleanMessage is a commit message as git commit takes it from a file, by commit.cleanup,
+// when there was no editor: without space at the ends of lines and empty lines at both
+// ends, most often.
+func (r *Repo) CleanMessage(ctx context.Context, text string) (string, error) {
+	args := []string{"stripspace"}
+	switch r.Config.Get("commit.cleanup") {
+	case "verbatim":
+		return text, nil
+	case "strip":
+		args = append(args, "--strip-comments")
+	}
+	return r.run(ctx, command{reading: true, args: args, stdin: []byte(text)})
+}
+
+// MessageFile writes a commit message for hooks into the git directory, which id makes a
+// name for. It is none of git's own, COMMIT_EDITMSG: others commit here at the same time.
+func (r *Repo) MessageFile(id, text string) (path string, err error) {
+	path = filepath.Join(r.GitDir, messageName(id))
+	return path, os.WriteFile(path, []byte(text), 0o600)
+}
+
+func messageName(id string) string { return "lease-message-" + id }

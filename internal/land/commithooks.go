@@ -1,0 +1,226 @@
+package land
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/object"
+)
+
+// What git commit asks, in its order. The hooks that come after a commit are not run:
+// what they tell of has not landed yet, and may never.
+const (
+	preCommit  = "pre-commit"
+	prepareMsg = "prepare-commit-msg"
+	commitMsg  = "commit-msg"
+)
+
+// A hooked is what the hooks made of a change, and of its message.
+type hooked struct {
+	tree object.OID // of the change that they were shown
+	text string
+	err  error
+	// by is the hook that changed the content, which is tree after it; "" for none.
+	by    string
+	after object.OID
+}
+
+// runHooks runs the hooks that git commit would for the commit that is made of the change,
+// once for each content. They see what "git commit --only" would show them, HEAD with the
+// change, on an index of their own: neither the target nor the user's index is theirs.
+//
+// What fails is a fault of class Conflict. One that has changed the content has made a
+// tree that nobody has chosen, or verified: that is one of class Unverified. The message
+// may be changed, as git commit lets it.
+func (m *motion) runHooks(ctx context.Context, p plan) error {
+	if m.change.kind == fromCommits {
+		if m.r.NoVerify {
+			return fault.New(fault.Usage, "commits land as they are, and no hook of a commit is run that --no-verify could skip").
+				WithHint("%s", withSelection(m.l, m.r.Selection.withHooks().landing(), m.r.Selection))
+		}
+		return nil
+	}
+	if m.hooked == nil || m.hooked.tree != m.change.tree {
+		m.hooked = &hooked{tree: m.change.tree, text: m.text}
+		m.hooked.err = m.hooked.run(ctx, m)
+	}
+	if m.hooked.err != nil || m.hooked.by == "" {
+		return m.hooked.err
+	}
+	return m.hookChanged(ctx, p)
+}
+
+// message is that of the commit that is made, as the hooks left it.
+func (m *motion) message() string {
+	if m.hooked != nil {
+		return m.hooked.text
+	}
+	return m.text
+}
+
+func (s Selection) withHooks() Selection {
+	s.NoVerify = false
+	return s
+}
+
+func (h *hooked) run(ctx context.Context, m *motion) error {
+	repo := m.l.Repo
+	var names []string
+	for _, name := range []string{preCommit, prepareMsg, commitMsg} {
+		if m.r.NoVerify && name != prepareMsg {
+			continue
+		}
+		has, err := repo.HasHook(ctx, name)
+		if err != nil {
+			return err
+		}
+		if has {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	id := m.journal.Operation.String() + "-hooks"
+	index, err := m.change.scopedIndex(ctx, repo, id)
+	if err != nil {
+		return err
+	}
+	defer index.Close()
+	file, err := repo.MessageFile(id, h.text)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file)
+	author, err := repo.Author()
+	if err != nil {
+		return err
+	}
+	args := map[string][]string{prepareMsg: {file, "message"}, commitMsg: {file}}
+	for _, name := range names {
+		refused, err := index.RunHook(ctx, git.CommitHook{Name: name, Args: args[name], Author: author, Output: m.r.Stderr})
+		if err != nil {
+			return fmt.Errorf("run the hook %s: %w", name, err)
+		}
+		if refused {
+			return m.hookRefused(name)
+		}
+		if name != preCommit {
+			continue
+		}
+		if h.after, err = index.WriteTree(ctx); err != nil {
+			return fmt.Errorf("the index that the hook %s left: %w", name, err)
+		}
+		if h.after != h.tree {
+			h.by = name
+			return nil
+		}
+	}
+	if h.text, err = hookedMessage(ctx, repo, file, h.text); err != nil {
+		return err
+	}
+	if strings.TrimSpace(h.text) == "" {
+		return fault.New(fault.Conflict, "the hooks (%s) left no message for the commit, and nothing landed", shortList(names)).
+			WithHint("mend them, and run git land again")
+	}
+	m.step("hooked", strings.Join(names, ", "))
+	return nil
+}
+
+// scopedIndex is an index that has HEAD's tree with the change, and nothing else.
+func (c *change) scopedIndex(ctx context.Context, repo *git.Repo, id string) (*git.TempIndex, error) {
+	if c.index != nil {
+		return c.index.Copy(id)
+	}
+	index, err := repo.TempIndex(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err = index.Reset(ctx, c.headTree); err == nil {
+		err = index.SetIndex(ctx, newEntries(c.diff))
+	}
+	if err != nil {
+		index.Close()
+		return nil, err
+	}
+	index.Refresh(ctx) // a hook that asks whether files differ from it need not read all
+	return index, nil
+}
+
+// maxHookedMessage bounds what a hook may make of a message.
+const maxHookedMessage = 1 << 20
+
+// hookedMessage is the message as the hooks left it.
+func hookedMessage(ctx context.Context, repo *git.Repo, file, was string) (string, error) {
+	info, err := os.Stat(file)
+	if err == nil && info.Size() > maxHookedMessage {
+		err = fmt.Errorf("%d bytes, and %d are read", info.Size(), maxHookedMessage)
+	}
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the message that the hooks left: %w", err)
+	}
+	if string(text) == was {
+		return was, nil
+	}
+	return repo.CleanMessage(ctx, string(text))
+}
+
+// hookRefused is the fault of a hook that failed. What it said stands above it.
+func (m *motion) hookRefused(name string) error {
+	f := fault.New(fault.Conflict, "the hook %s refused the commit, and nothing landed", name).WithFacts(map[string]any{"hook": name})
+	if name == prepareMsg { // as with git commit, nothing skips it
+		return f.WithHint("mend what it objects to, and run git land again")
+	}
+	s := m.r.Selection
+	s.NoVerify = true
+	return f.WithHint("mend what it objects to, and run git land again   (or, past it and on the record: %s)", withSelection(m.l, s.landing(), s))
+}
+
+// hookChanged is the fault of a hook that changed the content. What it made is in no index
+// and in no file but those that it wrote itself: its tree is named, with the commands that
+// take it over and verify that.
+func (m *motion) hookChanged(ctx context.Context, p plan) error {
+	h, repo := m.hooked, m.l.Repo
+	changed, err := repo.DiffTrees(ctx, h.tree, h.after)
+	if err != nil {
+		return err
+	}
+	now, err := repo.MergeTrees(ctx, m.change.headTree, p.baseTree, h.after)
+	if err != nil { // it conflicts now; the tree by itself is what there is to show
+		now = h.after
+	}
+	paths := change{diff: changed}.paths()
+	s := m.r.Selection
+	take := []string{"git", "restore", "--source", string(h.after), "--staged", "--"}
+	if m.change.kind == fromPaths {
+		take[4] = "--worktree"
+		if s.Paths != nil { // a file that it added lands only if it is chosen
+			s.Paths = slices.Concat(s.Paths, pathspecs(repo, without(paths, m.change.paths())))
+		}
+	}
+	if take = append(take, pathspecs(repo, paths)...); len(paths) > maxAgain {
+		take = append(take[:6], "PATH...")
+	}
+	again := verifyCommand(m.l, s, p.view.Policy)
+	if s.command != "" { // then landing verifies
+		again = withSelection(m.l, s.landing(), s)
+	}
+	return fault.New(fault.Unverified, "the hook %s changed %s: the tree %s would land now, and not %s, which was chosen",
+		h.by, shortList(paths), now, p.tree).
+		WithHint("%s && %s   (it takes over what the hook made, and verifies that)", fault.Command(take...), again).
+		WithFacts(map[string]any{"hook": h.by, "tree": p.tree, "changed_tree": now, "paths": paths})
+}
+
+// without are those of a that b lacks.
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+}
