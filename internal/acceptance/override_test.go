@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -218,6 +219,21 @@ func TestBranchUnderTwoLeases(t *testing.T) {
 	s.reconciles(0)
 	s.write(map[string]string{"one": "1\n"})
 	s.landUnit("one")
+}
+
+// A misspelt branch begins no lease.
+func TestOverrideOntoNoBranch(t *testing.T) {
+	t.Parallel()
+	remote, s, _ := zeroLanded(t, false)
+	before := gittest.Refs(t, remote)
+	r := s.exits(129, "git-land", "override", "--onto", "mian", "--reason", "a typo", "main:refs/tags/one")
+	if !strings.Contains(r.Stderr, "has no branch mian") || !strings.Contains(r.Stderr, "git land override --onto main --reason 'a typo'") {
+		t.Errorf("stderr %q", r.Stderr)
+	}
+	if after := gittest.Refs(t, remote); !maps.Equal(before, after) {
+		t.Errorf("refs %v, want %v", after, before)
+	}
+	s.exits(0, "git-land", "override", "--onto", "main", "--reason", "a tag", "main:refs/tags/one")
 }
 
 // Where refs cannot move together the event goes first, and resume brings the refs

@@ -101,6 +101,9 @@ func (p *past) compose(ctx context.Context, v ledger.View, d *ledger.Draft) erro
 				WithHint("name another lease's branch with --onto")
 		}
 	}
+	if err := p.o.branchIsThere(ctx, p.l, v); err != nil {
+		return err
+	}
 	if !p.o.Announce {
 		refs, err := p.l.Refs(ctx)
 		if err != nil {
@@ -130,6 +133,21 @@ func (p *past) compose(ctx context.Context, v ledger.View, d *ledger.Draft) erro
 		d.With(movesOf(updates)...)
 	}
 	return p.write(v, d.Attempt(), updates)
+}
+
+// branchIsThere refuses to begin a lease for a branch that there is not, and that the
+// override does not make: it was misspelt.
+func (o Overriding) branchIsThere(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
+	if v.Tip != nil || v.Base != "" || v.Branch == "" || slices.ContainsFunc(o.Updates, func(u event.Update) bool { return u.Ref == v.Branch }) {
+		return nil
+	}
+	return l.NoBranch(ctx, v, func(there object.Ref) string {
+		words := []string{"git", "land", "override", "--onto", there.Branch(), "--reason", o.Reason}
+		for _, u := range o.Updates {
+			words = append(words, string(u.New)+":"+string(u.Ref))
+		}
+		return l.Command(words...)
+	})
 }
 
 // repeats reports whether e announces what the newest event, tip, announced already: the

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"gitland/internal/fault"
 	"gitland/internal/session"
 )
 
@@ -20,13 +21,15 @@ type accepted struct {
 	Text string `json:"command"`
 }
 
+const acceptedFormat = 1
+
 // maxAccepted bounds how many commands a clone remembers; the oldest go first. It is more
 // than the files of many branches can name, for what was forgotten of one would be asked
 // for again each time.
 const maxAccepted = 10_000
 
 func load(dir session.Dir) (acceptance, error) {
-	a := acceptance{Format: 1}
+	a := acceptance{Format: acceptedFormat}
 	var read acceptance
 	switch err := dir.LoadAccepted(&read); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -35,8 +38,8 @@ func load(dir session.Dir) (acceptance, error) {
 		return a, nil // what it says is not known: ask again
 	case err != nil:
 		return a, err
-	case read.Format != 1:
-		return a, nil // of another version: ask again
+	case read.Format != acceptedFormat: // of another version: ask again
+		return acceptance{Format: max(read.Format, acceptedFormat)}, nil
 	}
 	return read, nil
 }
@@ -61,11 +64,16 @@ func Unaccepted(dir session.Dir, commands ...Command) ([]Command, error) {
 }
 
 // Accept lets commands run in this clone from now on, each for its key and as it is.
-// Of two at the same moment one may be forgotten, and be asked for again.
+// Of two at the same moment one may be forgotten, and be asked for again. It returns a
+// fault of class Ambiguous where a newer version keeps them in a format of its own.
 func Accept(dir session.Dir, commands ...Command) error {
 	a, err := load(dir)
 	if err != nil {
 		return err
+	}
+	if a.Format > acceptedFormat {
+		return fault.New(fault.Ambiguous, "the commands that this clone accepts are kept in format %d, by a newer version; this one knows %d", a.Format, acceptedFormat).
+			WithHint("install a newer gitland, one that knows format %d", a.Format)
 	}
 	for _, c := range commands {
 		if one := (accepted{c.Key, c.Text}); !slices.Contains(a.Commands, one) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/gittest"
 	"gitland/internal/object"
@@ -299,7 +300,7 @@ func TestAcceptMany(t *testing.T) {
 func TestAcceptOverWhatIsCutOff(t *testing.T) {
 	t.Parallel()
 	one := policy.Command{Key: "land.check.a.command", Text: "one", Shared: true}
-	for _, text := range []string{"", `{"format":1,"comm`, `{"format":"1"}`, "null", `{"format":2,"commands":[{"key":"land.check.a.command","command":"one"}]}`} {
+	for _, text := range []string{"", `{"format":1,"comm`, `{"format":"1"}`, "null"} {
 		place := t.TempDir()
 		file := filepath.Join(place, "lease", "accepted.json")
 		if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
@@ -315,5 +316,27 @@ func TestAcceptOverWhatIsCutOff(t *testing.T) {
 		if left, err := policy.Unaccepted(dir, one); err != nil || len(left) != 0 {
 			t.Errorf("%q: left %v after all, %v", text, left, err)
 		}
+	}
+}
+
+// What a newer version keeps is not written over by this one, which has to ask again.
+func TestAcceptedByANewerVersion(t *testing.T) {
+	t.Parallel()
+	place := t.TempDir()
+	dir := session.Open(place)
+	file := filepath.Join(place, "lease", "accepted.json")
+	const newer = `{"format":2,"commands":[{"key":"land.verify.setup","command":"true","until":"tomorrow"}]}`
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(newer), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	command := policy.Command{Key: "land.verify.setup", Text: "true", Shared: true}
+	if left, err := policy.Unaccepted(dir, command); err != nil || len(left) != 1 {
+		t.Errorf("not accepted: %v, %v", left, err)
+	}
+	if err := policy.Accept(dir, command); fault.ClassOf(err) != fault.Ambiguous {
+		t.Errorf("accept: %v", err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != newer {
+		t.Errorf("the file is %s, %v", text, err)
 	}
 }
