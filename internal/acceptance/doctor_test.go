@@ -42,6 +42,11 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			s.git("config", "user.useConfigOnly", "true")
 			s.git("config", "user.name", "")
 		}, "identity: git config user.name"},
+		"a key that is gone": {func(s seat, _ string) {
+			s.git("config", "lease.sign", "true")
+			s.git("config", "gpg.format", "ssh")
+			s.git("config", "user.signingKey", "gone.pub")
+		}, "signing: user.signingKey"},
 		"a mirror": {func(s seat, _ string) {
 			s.git("config", "remote.backup.url", "/nowhere")
 			s.git("config", "remote.backup.mirror", "true")

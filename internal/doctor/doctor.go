@@ -54,6 +54,7 @@ func Examine(ctx context.Context, r Request) []Check {
 	d := &doctor{Request: r}
 	d.version(ctx)
 	d.identity()
+	d.signing(ctx)
 	d.mirrors()
 	d.config()
 	if !d.authority() {

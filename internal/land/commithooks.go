@@ -210,13 +210,13 @@ func (m *motion) hookChanged(ctx context.Context, p plan) error {
 	if take = append(take, pathspecs(repo, paths)...); len(paths) > maxAgain {
 		take = append(take[:6], "PATH...")
 	}
-	again := verifyCommand(m.l, s, p.view.Policy)
-	if s.command != "" { // then landing verifies
-		again = withSelection(m.l, s.landing(), s)
+	again, which := verifyCommand(m.l, s, p.view.Policy), "verifies"
+	if s.command != "" || s.reason != "" { // then landing verifies, or nothing does
+		again, which = withSelection(m.l, s.landing(), s), "lands"
 	}
 	return fault.New(fault.Unverified, "the hook %s changed %s: the tree %s would land now, and not %s, which was chosen",
 		h.by, shortList(paths), now, p.tree).
-		WithHint("%s && %s   (it takes over what the hook made, and verifies that)", fault.Command(take...), again).
+		WithHint("%s && %s   (it takes over what the hook made, and %s that)", fault.Command(take...), again, which).
 		WithFacts(map[string]any{"hook": h.by, "tree": p.tree, "changed_tree": now, "paths": paths})
 }
 
