@@ -54,7 +54,7 @@ var bans = []ban{
 		"only who prints may ask for a terminal"},
 	{"github.com/rogpeppe/go-internal/lockedfile", []string{"internal/session"}, false,
 		"local locks, and the order in which they are taken, are session's"},
-	{module + "/internal/child", []string{"internal/verify", "internal/lease"}, true,
+	{module + "/internal/child", []string{"internal/verify", "internal/lease", "internal/cli"}, true,
 		"only those who run a user's command may start a process beside git"},
 	{module + "/internal/chain", []string{"internal/ledger", "internal/lease"}, true,
 		"what may follow what is asked by those who append"},

@@ -14,7 +14,7 @@ func TestChosenPathThatOnlyAnUnlandedCommitHas(t *testing.T) {
 	s := clone(t, gittest.Remote(t))
 	gittest.Commit(t, s.dir, "local", map[string]string{"p": "p\n"})
 	r := s.exits(5, "git-land", "-x", "true", "-m", "p", "--", "p")
-	if !strings.Contains(r.Stderr, "p is as HEAD has it, and HEAD has 1 commit that main lacks") || !strings.Contains(r.Stderr, "hint: git land\n") {
+	if !strings.Contains(r.Stderr, "p is as HEAD has it, and HEAD has 1 commit that main lacks") || !strings.Contains(r.Stderr, "hint: git land -x true\n") {
 		t.Errorf("stderr %q", r.Stderr)
 	}
 	s.exits(0, "git-land", "-x", "true")

@@ -31,6 +31,25 @@ func texts(name, usage string, aliases ...string) cli.Flag {
 	return &cli.StringSliceFlag{Name: name, Usage: usage, Aliases: aliases, KeepSpace: true}
 }
 
+// beside is an option that help shows in the line of another one, whose usage names it.
+func beside(f cli.Flag) cli.Flag {
+	switch f := f.(type) {
+	case *cli.BoolFlag:
+		f.Hidden = true
+	case *cli.StringFlag:
+		f.Hidden = true
+	case *cli.GenericFlag:
+		f.Hidden = true
+	}
+	return f
+}
+
+// hidden reports whether an option was made with beside.
+func hidden(f cli.Flag) bool {
+	shown, ok := f.(cli.VisibleFlag)
+	return ok && !shown.IsVisible()
+}
+
 func remoteFlag() cli.Flag {
 	return text("remote", "`REMOTE` whose refs decide; . for this repository")
 }

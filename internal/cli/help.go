@@ -36,7 +36,9 @@ func help(t *tool, c *command) string {
 	b.WriteString("OPTIONS\n")
 	table(&b, func(row func(cells ...string)) {
 		for _, f := range c.flags {
-			row(describeFlag(f))
+			if !hidden(f) {
+				row(describeFlag(f))
+			}
 		}
 	})
 	b.WriteString("\nEXAMPLES\n")

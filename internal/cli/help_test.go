@@ -42,6 +42,21 @@ func TestHelpIsOneScreen(t *testing.T) {
 	}
 }
 
+// An option without a line of its own stands in another's.
+func TestEveryOptionIsInTheHelp(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []*tool{leaseTool(), landTool()} {
+		for _, c := range append([]*command{tool.root}, tool.commands...) {
+			text := help(tool, c)
+			for _, f := range c.flags {
+				if name := dashed(f.Names()[0]); !strings.Contains(text, name) {
+					t.Errorf("%s -h does not have %s", c.fullName(tool), name)
+				}
+			}
+		}
+	}
+}
+
 // Every example is a command line that its command takes.
 func TestExamplesAreUnderstood(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/note"
+	"gitland/internal/policy"
 )
 
 func landTool() *tool {
@@ -32,23 +34,63 @@ in one motion. What has no recorded passing verification is refused.`,
 git land -x "make test" -m "Greet the world" -- hello.go
 git land --force-unverified --reason "site is down" -m "Revert 1.2"`,
 			exits: []int{3, 4, 5, 6, 8, 9},
-			flags: []cli.Flag{
+			flags: slices.Concat([]cli.Flag{
 				texts("message", "`NOTE` for the commit message; each one is a paragraph", "m"),
-				text("x", "`COMMAND` to verify with, unless it has passed on this very tree"),
-				text("check", "`NAME` of that check"),
-				unitFlag(), ontoFlag(), remoteFlag(),
-				boolean("no-wait", "do not wait while another operation holds the lease"),
-				duration("timeout", "`DURATION` to wait at most (land.wait, 30s)"),
-				boolean("force-unverified", "land without a verification, on the record"),
-				text("reason", "`TEXT` that says why"),
-				allowFlag(),
+				text("x", "`COMMAND` to verify with, unless that has passed (--check NAME)"),
+				beside(text("check", "`NAME` of that check")),
+			}, chooseFlags(), []cli.Flag{
+				duration("timeout", "`DURATION` to wait for the lease (land.wait, 30s), or --no-wait"),
+				beside(boolean("no-wait", "do not wait while another operation holds the lease")),
+				boolean("force-unverified", "land unverified, on the record; --reason TEXT says why"),
+				beside(text("reason", "`TEXT` that says why")),
 				boolean("no-verify", "skip the hooks pre-commit and commit-msg, on the record"),
 				boolean("dry-run", "print the plan, and change nothing"),
 				jsonFlag(),
-			},
+			}),
 			run: landChange,
 		},
 	}
+}
+
+// chooseFlags are those by which selection chooses what lands, where and how.
+func chooseFlags() []cli.Flag {
+	return []cli.Flag{
+		unitFlag(), ontoFlag(), remoteFlag(),
+		text("head", "`REV` whose commits land, in place of HEAD's"),
+		boolean("squash", "commits as one; --merge, --ff-only, --rebase (land.mode)"),
+		beside(boolean("merge", "commits as they are, by a merge commit")),
+		beside(boolean("ff-only", "commits as they are, or not at all")),
+		beside(boolean("rebase", "commits one by one, on top of the target")),
+		expectFlag("expect-base", "`OID` where the target must be; --expect-head: where HEAD"),
+		beside(expectFlag("expect-head", "`OID` where HEAD, or REV, must be")),
+		allowFlag(),
+	}
+}
+
+// expectFlag takes an object id, or its first digits: a name would be whatever it names
+// by now.
+func expectFlag(name, usage string) cli.Flag {
+	return generic(name, usage, func(text string) (string, error) {
+		text = strings.ToLower(text)
+		if len(text) < 4 || len(text) > 64 || strings.Trim(text, "0123456789abcdef") != "" {
+			return "", errors.New("no object id, and not the first digits of one, of which there are four at least")
+		}
+		return text, nil
+	})
+}
+
+// mode is how commits are to land, as far as that was given.
+func (c *call) mode() (mode policy.Mode, err error) {
+	for _, m := range policy.Modes() {
+		switch {
+		case !c.opts.Bool(string(m)):
+		case mode != "":
+			return "", fault.New(fault.Usage, "options --%s and --%s exclude each other", mode, m)
+		default:
+			mode = m
+		}
+	}
+	return mode, nil
 }
 
 func unitFlag() cli.Flag { return text("unit", "`ID` of what the change is about") }
@@ -90,7 +132,7 @@ func landChange(ctx context.Context, c *call) error {
 	r := land.Request{Selection: selection, Check: c.opts.String("check"), Command: c.opts.String("x"),
 		Force: c.opts.Bool("force-unverified"), Reason: c.opts.String("reason"), DryRun: c.opts.Bool("dry-run"),
 		Warn: func(w string) { c.err.printf("%s %s\n", paint(yellow, "warning:"), w) },
-		Step: c.steps(), Stderr: c.env.Stderr, Environ: c.env.Environ}
+		Step: c.steps(), Stderr: c.env.Stderr, Environ: c.env.Environ, Edit: c.editor(l.Repo)}
 	if r.Session, err = l.Dir.FromEnv(c.env.Get); err != nil {
 		return err
 	}
@@ -107,8 +149,14 @@ func landChange(ctx context.Context, c *call) error {
 // selection opens the authority, and says what is chosen to land there.
 func (c *call) selection(ctx context.Context) (*ledger.Ledger, land.Selection, error) {
 	s := land.Selection{Unit: c.opts.String("unit"), Messages: c.opts.StringSlice("message")}
+	s.Head = c.opts.String("head")
+	s.ExpectBase, _ = value[string](c, "expect-base")
+	s.ExpectHead, _ = value[string](c, "expect-head")
 	var err error
 	if s.Paths, err = c.paths(); err != nil {
+		return nil, s, err
+	}
+	if s.Mode, err = c.mode(); err != nil {
 		return nil, s, err
 	}
 	l, err := c.open(ctx, "")
@@ -211,6 +259,7 @@ func (c *call) printPlan(r land.Result) {
 		row("paths", strings.Join(r.Paths, ", "))
 	} else {
 		row("commits", fmt.Sprint(r.Commits))
+		row("mode", string(r.Mode))
 	}
 }
 

@@ -154,6 +154,9 @@ func (c *call) printEntry(e land.Entry) {
 	case e.Record.MergedUnverified:
 		c.out.printf("  %s", paint(yellow, "merged tree unverified"))
 	}
+	if e.Record != nil && e.Record.Squashed != "" {
+		c.out.printf("  squashed %s", e.Record.Squashed.Short())
+	}
 	if e.Record != nil && len(e.Record.Flaky) > 0 {
 		c.out.printf("  %s", paint(yellow, "FLAKY ("+strings.Join(e.Record.Flaky, ", ")+")"))
 	}

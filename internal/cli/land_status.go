@@ -7,13 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"gitland/internal/fault"
 	"gitland/internal/land"
 	"gitland/internal/lease"
 	"gitland/internal/note"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 	"gitland/internal/verify"
 )
 
@@ -29,7 +28,7 @@ nothing, and needs no lease.`,
 git land status
 git land status --json -- hello.go`,
 		exits: []int{9},
-		flags: []cli.Flag{jsonFlag(), ontoFlag(), remoteFlag(), allowFlag()},
+		flags: append(chooseFlags(), jsonFlag()),
 		run:   landStatus,
 	}
 }
@@ -42,6 +41,7 @@ type statusJSON struct {
 	Lands       string              `json:"lands"` // paths, staged, commits or nothing
 	Paths       []string            `json:"paths,omitempty"`
 	Commits     []object.OID        `json:"commits,omitempty"`
+	Mode        policy.Mode         `json:"mode,omitempty"` // how those would land
 	Tree        object.OID          `json:"tree,omitempty"`
 	Already     object.OID          `json:"already,omitempty"` // landed as this commit
 	Verified    bool                `json:"verified"`
@@ -95,7 +95,7 @@ func landStatus(ctx context.Context, c *call) error {
 
 func (c *call) statusJSON(o land.Outlook) statusJSON {
 	j := statusJSON{Remote: o.Remote, Lease: o.Lease, Branch: o.Branch, Base: o.Base, Lands: o.Kind, Paths: o.Paths,
-		Commits: o.Commits, Tree: o.Tree, Already: o.Already, Verified: o.Verified, Merged: o.Merged, Passing: o.Judgement.Passing,
+		Commits: o.Commits, Mode: o.Mode, Tree: o.Tree, Already: o.Already, Verified: o.Verified, Merged: o.Merged, Passing: o.Judgement.Passing,
 		Failing: o.Judgement.Failing, Earlier: o.Judgement.Earlier, Flaky: o.Judgement.Flaky(), Outputs: o.Outputs, Missing: o.Judgement.Missing, Rewound: o.Rewound, Unpublished: o.Unpublished, Frozen: c.frozen(o.Frost)}
 	if o.Tree != "" && !o.Verified {
 		j.VerifyWith = o.VerifyWith
@@ -196,12 +196,15 @@ func count(n int, thing string) string {
 
 func lands(o land.Outlook) string {
 	switch {
+	case o.Already != "" && o.Head != "HEAD":
+		return "nothing: " + o.Branch.Branch() + " has all of " + o.Head + "'s commits"
 	case o.Already != "" && len(o.Paths) == 0:
 		return "nothing: " + o.Branch.Branch() + " has all of HEAD's commits, nothing is staged, and no path is named"
 	case o.Already != "":
 		return "nothing: the target has it, as " + o.Already.Short()
 	case len(o.Commits) > 0:
-		return fmt.Sprintf("%d of HEAD's commits", len(o.Commits))
+		return fmt.Sprintf("%d of %s's commits", len(o.Commits), o.Head) + map[policy.Mode]string{
+			policy.Squash: ", as one", policy.Merge: ", by a merge commit", policy.FFOnly: ", as they are"}[o.Mode]
 	case len(o.Paths) > 0:
 		return o.Kind + ": " + strings.Join(o.Paths, ", ")
 	}

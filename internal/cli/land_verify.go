@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -29,14 +30,13 @@ git land verify -x "make test" -- hello.go
 git land verify --check lint -x "./lint --strict"
 git land verify --record pass --check ci --tree "$(git rev-parse HEAD^{tree})"`,
 		exits: []int{4, 5, 8, 9},
-		flags: []cli.Flag{
+		flags: slices.Concat([]cli.Flag{
 			text("x", "`COMMAND` of the check"),
 			text("check", "`NAME` of the check"),
 			boolean("accept", "let the commands of .gitland run in this clone"),
 			choice("record", "`VERDICT` of another system: pass or fail", string(note.Pass), string(note.Fail)),
 			oidFlag("tree", "`OID` of the tree that it is about, in full"),
-			unitFlag(), ontoFlag(), remoteFlag(), jsonFlag(),
-		},
+		}, chooseFlags(), []cli.Flag{jsonFlag()}),
 		run: verifyChange,
 	}
 }

@@ -166,6 +166,8 @@ func WithoutRepoEnv(environ []string) []string {
 	})
 }
 
+const noEditor = "GIT_EDITOR=:"
+
 // childEnv is the one place that decides what our git processes see.
 func childEnv(opts Options) []string {
 	env := slices.DeleteFunc(slices.Clone(opts.Environ), func(kv string) bool {
@@ -175,7 +177,7 @@ func childEnv(opts Options) []string {
 	env = append(env,
 		"LANGUAGE=C",               // one language for messages that we pass on
 		"GIT_NO_REPLACE_OBJECTS=1", // a replaced event or record is not what was pushed
-		"GIT_EDITOR=:",             // nothing here may open an editor
+		noEditor,                   // no git of ours may open one
 		"GIT_MERGE_AUTOEDIT=no",
 	)
 	if opts.Unattended {

@@ -38,8 +38,18 @@ func (r *Repo) MergeTrees(ctx context.Context, base, ours, theirs object.OID) (o
 	if err := r.Write(ctx, b, o, t); err != nil {
 		return "", err
 	}
+	return r.mergeTree(ctx, o.OID, t.OID)
+}
+
+// MergeCommits is MergeTrees for two commits, from what they have in common, as git
+// merge finds that; there must be something.
+func (r *Repo) MergeCommits(ctx context.Context, ours, theirs object.OID) (object.OID, error) {
+	return r.mergeTree(ctx, ours, theirs)
+}
+
+func (r *Repo) mergeTree(ctx context.Context, ours, theirs object.OID) (object.OID, error) {
 	out, err := r.run(ctx, command{args: []string{"merge-tree", "--write-tree", "-z",
-		"--messages", string(o.OID), string(t.OID)}})
+		"--messages", string(ours), string(theirs)}})
 	// Exit code 1 means a conflict, but also a bad revision; only the former
 	// prints a tree.
 	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
@@ -51,7 +61,7 @@ func (r *Repo) MergeTrees(ctx context.Context, base, ours, theirs object.OID) (o
 		return "", fmt.Errorf("merge-tree: %w", parseErr)
 	}
 	if err != nil {
-		return "", conflictOf(fields[1:], o.OID, t.OID)
+		return "", conflictOf(fields[1:], ours, theirs)
 	}
 	return tree, nil
 }

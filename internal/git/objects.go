@@ -308,6 +308,7 @@ func (r *Repo) Author() (string, error) { return r.author() }
 type NewCommit struct {
 	Tree    object.OID
 	Parents []object.OID
+	Author  string // "Name <email> seconds zone"; empty is the user, now
 	Message string
 	Sign    bool // commit.gpgSign is ignored by commit-tree
 }
@@ -322,7 +323,11 @@ func (r *Repo) CommitTree(ctx context.Context, c NewCommit) (object.OID, error) 
 		args = append(args, "-S")
 	}
 	args = append(args, "-F", "-", string(c.Tree))
-	out, err := r.run(ctx, command{args: args, stdin: []byte(c.Message)})
+	run := command{args: args, stdin: []byte(c.Message)}
+	if c.Author != "" {
+		run.env = identEnv("AUTHOR", c.Author)
+	}
+	out, err := r.run(ctx, run)
 	if err != nil {
 		return "", err
 	}
@@ -357,11 +362,14 @@ func (r *Repo) IsAncestor(ctx context.Context, a, b object.OID) (bool, error) {
 type RevListEntry struct {
 	OID     object.OID
 	Parents []object.OID
+
+	same bool // the other side has its patch, by --cherry-mark
 }
 
 // Unlanded lists the commits of head that base lacks, parents first, without
 // those whose very patch base has already under another id. An empty base has
-// nothing.
+// nothing. To git all commits that change nothing have one patch; as git rebase does,
+// such a one is listed, unless base has all of the others.
 func (r *Repo) Unlanded(ctx context.Context, base, head object.OID) ([]RevListEntry, error) {
 	if base == head {
 		return nil, nil
@@ -369,7 +377,48 @@ func (r *Repo) Unlanded(ctx context.Context, base, head object.OID) ([]RevListEn
 	if base == "" {
 		return r.revList(ctx, string(head))
 	}
-	return r.revList(ctx, "--cherry-pick", "--right-only", string(base)+"..."+string(head))
+	list, err := r.revList(ctx, "--cherry-mark", "--right-only", string(base)+"..."+string(head))
+	if err != nil || !slices.ContainsFunc(list, func(e RevListEntry) bool { return !e.same }) {
+		return nil, err
+	}
+	var lacked []RevListEntry
+	for _, e := range list {
+		if e.same {
+			empty, err := r.ChangesNothing(ctx, e)
+			if err != nil {
+				return nil, err
+			}
+			if !empty {
+				continue
+			}
+		}
+		lacked = append(lacked, e)
+	}
+	return lacked, nil
+}
+
+// Between lists the commits of head that base lacks, parents first. An empty base has
+// nothing.
+func (r *Repo) Between(ctx context.Context, base, head object.OID) ([]RevListEntry, error) {
+	if base == "" {
+		return r.revList(ctx, string(head))
+	}
+	return r.revList(ctx, string(base)+".."+string(head))
+}
+
+// ChangesNothing reports whether a commit has its first parent's tree, or is a first one
+// without files.
+func (r *Repo) ChangesNothing(ctx context.Context, e RevListEntry) (bool, error) {
+	before := r.Format.EmptyTree()
+	if len(e.Parents) > 0 {
+		parent, err := r.Commit(ctx, e.Parents[0])
+		if err != nil {
+			return false, err
+		}
+		before = parent.Tree
+	}
+	commit, err := r.Commit(ctx, e.OID)
+	return commit.Tree == before, err
 }
 
 // FirstParents lists at most max commits from tip down, newest first, by first
@@ -439,6 +488,7 @@ func (r *Repo) revList(ctx context.Context, args ...string) ([]RevListEntry, err
 	var list []RevListEntry
 	for line := range strings.Lines(out) {
 		var e RevListEntry
+		line, e.same = strings.CutPrefix(strings.TrimPrefix(line, "+"), "=")
 		for i, f := range strings.Fields(line) {
 			oid, err := object.ParseOID(f)
 			if err != nil {

@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"gitland/internal/git"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 )
 
 // kind is where a change comes from.
@@ -32,8 +34,11 @@ type change struct {
 	kind     kind
 	chosen   git.Scope    // pathspecs that chose it
 	branch   object.Ref   // that HEAD is on; empty when detached
-	head     object.OID   // HEAD's commit; empty when unborn
-	headTree object.OID   // HEAD's tree; the empty tree when unborn
+	head     object.OID   // HEAD's commit, or that of Selection.Head; empty when unborn
+	headTree object.OID   // its tree; the empty tree when unborn
+	ref      string       // that names head; empty when none does
+	here     object.OID   // HEAD's commit
+	apart    bool         // it is not head: nothing here is what lands
 	tree     object.OID   // HEAD's tree with the change: the change's own tree
 	diff     []git.Change // from headTree to tree
 	staged   []git.Change // fromPaths: where the index was not as headTree, within the paths
@@ -59,12 +64,20 @@ func (c change) paths() []string {
 // names the temporary index. The caller has to drop the change.
 func readChange(ctx context.Context, l *ledger.Ledger, s Selection, landPaths []string, id string) (change, error) {
 	repo := l.Repo
-	c, err := readHead(ctx, repo)
+	if err := s.fits(); err != nil {
+		return change{asked: s}, err
+	}
+	c, err := readHead(ctx, repo, s)
 	if err != nil {
 		return c, err
 	}
 	c.asked = s
+	if err := c.expectHead(ctx, repo); err != nil {
+		return c, err
+	}
 	switch {
+	case s.Head != "":
+		c.kind, c.tree = fromCommits, c.headTree // whatever is here
 	case s.Paths != nil:
 		if repo.Top == "" {
 			return c, errNoWorkTree()
@@ -72,6 +85,9 @@ func readChange(ctx context.Context, l *ledger.Ledger, s Selection, landPaths []
 		c.kind, c.chosen = fromPaths, git.Scope{Paths: s.Paths}
 		err = c.takePaths(ctx, repo, id)
 	case repo.Top != "":
+		if s.commitsAlone() { // then land.paths choose nothing
+			landPaths = nil
+		}
 		if err = c.takeStaged(ctx, l, landPaths, id); err != nil || c.kind != "" {
 			break
 		}
@@ -105,9 +121,61 @@ func errNoWorkTree() error {
 		WithHint("run git land inside the work tree")
 }
 
-func readHead(ctx context.Context, repo *git.Repo) (change, error) {
+// fits refuses what does not go together.
+func (s Selection) fits() error {
+	if s.Paths == nil {
+		return nil
+	}
+	switch {
+	case s.Head != "":
+		return fault.New(fault.Usage, "--head lands commits, and paths choose nothing from them").WithHint("leave --head or the paths out")
+	case s.Mode == policy.Squash || s.Mode == policy.Merge:
+		return fault.New(fault.Usage, "--%s lands commits, and paths land as one commit of their own", s.Mode).
+			WithHint("leave --%s or the paths out", s.Mode)
+	}
+	return nil
+}
+
+// commitsAlone reports whether it is commits that are meant, and no files here.
+func (s Selection) commitsAlone() bool { return s.Mode == policy.Squash || s.Mode == policy.Merge }
+
+// readHead finds out where HEAD is, and what s.Head names.
+func readHead(ctx context.Context, repo *git.Repo, s Selection) (change, error) {
 	at, err := repo.Start(ctx)
-	return change{branch: at.Branch, head: at.Commit, headTree: at.Tree}, err
+	c := change{branch: at.Branch, here: at.Commit, head: at.Commit, headTree: at.Tree, ref: string(at.Branch)}
+	if err != nil || s.Head == "" {
+		return c, err
+	}
+	commit, ref, err := repo.Revision(ctx, s.Head)
+	if errors.Is(err, git.ErrNoRevision) {
+		return c, fault.New(fault.Usage, "--head %s names no commit here", s.Head).
+			WithHint("%s", fault.Command("git", "log", "--all", "--oneline", "--decorate"))
+	}
+	if err != nil {
+		return c, err
+	}
+	data, err := repo.Commit(ctx, commit)
+	c.apart = commit != c.head
+	c.head, c.headTree = commit, data.Tree
+	if c.apart || ref != "HEAD" {
+		c.ref = ref
+	}
+	return c, err
+}
+
+// name is what lands, as a user calls it.
+func (c change) name() string { return cmp.Or(c.asked.Head, "HEAD") }
+
+// rebase is the command that brings what lands onto the target by hand.
+func (c change) rebase(l *ledger.Ledger, target object.Ref) string {
+	command := rebaseCommand(l, target)
+	if !c.apart {
+		return command
+	}
+	if branch, ok := strings.CutPrefix(c.ref, "refs/heads/"); ok {
+		return fault.Command("git", "switch", branch) + " && " + command
+	}
+	return fault.Command("git", "switch", "--detach", string(c.head)) + " && " + command
 }
 
 // takePaths builds the tree of HEAD with the working tree's content of chosen
@@ -260,7 +328,7 @@ func (c *change) takeStaged(ctx context.Context, l *ledger.Ledger, within []stri
 	}
 	if _, err := os.Stat(filepath.Join(repo.GitDir, "MERGE_HEAD")); err == nil {
 		return fault.New(fault.Conflict, "a merge is under way, and what is staged is its result").
-			WithHint("git commit && %s", c.landAll(l))
+			WithHint("git commit && %s", c.landNext(l))
 	}
 	if len(within) == 0 {
 		c.tree, err = repo.WriteTree(ctx)

@@ -10,6 +10,7 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 )
 
 // What git commit asks, in its order. The hooks that come after a commit are not run:
@@ -34,11 +35,14 @@ type hooked struct {
 // once for each content. They see what "git commit --only" would show them, HEAD with the
 // change, on an index of their own: neither the target nor the user's index is theirs.
 //
+// Of commits that are there already they see no content, and of one that is made of those
+// they have the message alone: git has asked pre-commit of each of them.
+//
 // What fails is a fault of class Conflict. One that has changed the content has made a
 // tree that nobody has chosen, or verified: that is one of class Unverified. The message
 // may be changed, as git commit lets it.
 func (m *motion) runHooks(ctx context.Context, p plan) error {
-	if m.change.kind == fromCommits {
+	if !p.makes() {
 		if m.r.NoVerify {
 			return fault.New(fault.Usage, "commits land as they are, and no hook of a commit is run that --no-verify could skip").
 				WithHint("%s", withSelection(m.l, m.r.Selection.withHooks().landing(), m.r.Selection))
@@ -47,7 +51,10 @@ func (m *motion) runHooks(ctx context.Context, p plan) error {
 	}
 	if m.hooked == nil || m.hooked.tree != m.change.tree {
 		m.hooked = &hooked{tree: m.change.tree, text: m.text}
-		m.hooked.err = m.hooked.run(ctx, m)
+		m.hooked.err = m.hooked.run(ctx, m, p)
+		if m.change.kind == fromCommits && p.mode == policy.Squash {
+			m.journal.Text = m.hooked.text
+		}
 	}
 	if m.hooked.err != nil || m.hooked.by == "" {
 		return m.hooked.err
@@ -68,60 +75,64 @@ func (s Selection) withHooks() Selection {
 	return s
 }
 
-func (h *hooked) run(ctx context.Context, m *motion) error {
-	repo := m.l.Repo
-	var names []string
-	for _, name := range []string{preCommit, prepareMsg, commitMsg} {
-		if m.r.NoVerify && name != prepareMsg {
-			continue
-		}
-		has, err := repo.HasHook(ctx, name)
-		if err != nil {
-			return err
-		}
-		if has {
-			names = append(names, name)
-		}
+func (h *hooked) run(ctx context.Context, m *motion, p plan) error {
+	d, err := m.draft(ctx, p)
+	if err != nil {
+		return err
 	}
-	if len(names) == 0 {
-		return nil
+	h.text = d.text
+	names, err := m.hookNames(ctx, p)
+	if err != nil || len(names) == 0 {
+		if err == nil && d.edit {
+			h.text, err = m.edited(ctx, d)
+		}
+		return err
 	}
 	id := m.journal.Operation.String() + "-hooks"
-	index, err := m.change.scopedIndex(ctx, repo, id)
+	index, err := m.change.scopedIndex(ctx, m.l.Repo, id)
 	if err != nil {
 		return err
 	}
 	defer index.Close()
-	file, err := repo.MessageFile(id, h.text)
+	file, err := m.l.Repo.MessageFile(id, h.text)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(file)
-	author, err := repo.Author()
-	if err != nil {
+	ask := func(name string, args ...string) error {
+		if !slices.Contains(names, name) {
+			return nil
+		}
+		return m.askHook(ctx, index, name, args)
+	}
+	if err := ask(preCommit); err != nil {
 		return err
 	}
-	args := map[string][]string{prepareMsg: {file, "message"}, commitMsg: {file}}
-	for _, name := range names {
-		refused, err := index.RunHook(ctx, git.CommitHook{Name: name, Args: args[name], Author: author, Output: m.r.Stderr})
-		if err != nil {
-			return fmt.Errorf("run the hook %s: %w", name, err)
-		}
-		if refused {
-			return m.hookRefused(name)
-		}
-		if name != preCommit {
-			continue
-		}
+	if slices.Contains(names, preCommit) {
 		if h.after, err = index.WriteTree(ctx); err != nil {
-			return fmt.Errorf("the index that the hook %s left: %w", name, err)
+			return fmt.Errorf("the index that the hook %s left: %w", preCommit, err)
 		}
 		if h.after != h.tree {
-			h.by = name
+			h.by = preCommit
 			return nil
 		}
 	}
-	if h.text, err = hookedMessage(ctx, repo, file, h.text); err != nil {
+	source := "message"
+	if p.change.kind == fromCommits && m.text == "" {
+		source = string(p.mode) // squash or merge, as git has it
+	}
+	if err := ask(prepareMsg, file, source); err != nil {
+		return err
+	}
+	if d.edit {
+		if h.text, err = m.editedFile(ctx, d, file); err != nil {
+			return err
+		}
+	}
+	if err := ask(commitMsg, file); err != nil {
+		return err
+	}
+	if h.text, err = hookedMessage(ctx, m.l.Repo, file, h.text); err != nil {
 		return err
 	}
 	if strings.TrimSpace(h.text) == "" {
@@ -130,6 +141,55 @@ func (h *hooked) run(ctx context.Context, m *motion) error {
 	}
 	m.step("hooked", strings.Join(names, ", "))
 	return nil
+}
+
+// hookNames are the hooks that there are, and that have a say. Without a work tree there is
+// no git commit, whose hooks they are.
+func (m *motion) hookNames(ctx context.Context, p plan) (names []string, err error) {
+	if m.l.Repo.Top == "" {
+		return nil, nil
+	}
+	for _, name := range []string{preCommit, prepareMsg, commitMsg} {
+		if m.r.NoVerify && name != prepareMsg || name == preCommit && p.change.kind == fromCommits {
+			continue
+		}
+		has, err := m.l.Repo.HasHook(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if has {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func (m *motion) askHook(ctx context.Context, index *git.TempIndex, name string, args []string) error {
+	author, err := m.l.Repo.Author()
+	if err != nil {
+		return err
+	}
+	refused, err := index.RunHook(ctx, git.CommitHook{Name: name, Args: args, Author: author, Output: m.r.Stderr})
+	if err != nil {
+		return fmt.Errorf("run the hook %s: %w", name, err)
+	}
+	if refused {
+		return m.hookRefused(name)
+	}
+	return nil
+}
+
+// editedFile is edited for a draft that stands in a file, as a hook may have left it.
+func (m *motion) editedFile(ctx context.Context, d draft, file string) (string, error) {
+	var err error
+	if d.text, err = readMessage(file); err != nil {
+		return "", err
+	}
+	text, err := m.edited(ctx, d)
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), 0o600)
+	}
+	return text, err
 }
 
 // scopedIndex is an index that has HEAD's tree with the change, and nothing else.
@@ -157,6 +217,14 @@ const maxHookedMessage = 1 << 20
 
 // hookedMessage is the message as the hooks left it.
 func hookedMessage(ctx context.Context, repo *git.Repo, file, was string) (string, error) {
+	text, err := readMessage(file)
+	if err != nil || text == was {
+		return text, err
+	}
+	return repo.CleanMessage(ctx, text)
+}
+
+func readMessage(file string) (string, error) {
 	info, err := os.Stat(file)
 	if err == nil && info.Size() > maxHookedMessage {
 		err = fmt.Errorf("%d bytes, and %d are read", info.Size(), maxHookedMessage)
@@ -168,10 +236,7 @@ func hookedMessage(ctx context.Context, repo *git.Repo, file, was string) (strin
 	if err != nil {
 		return "", fmt.Errorf("the message that the hooks left: %w", err)
 	}
-	if string(text) == was {
-		return was, nil
-	}
-	return repo.CleanMessage(ctx, string(text))
+	return string(text), nil
 }
 
 // hookRefused is the fault of a hook that failed. What it said stands above it.

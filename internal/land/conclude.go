@@ -269,7 +269,7 @@ func followDead(ctx context.Context, l *ledger.Ledger, j journal, done *Conclusi
 	s := &follower{l: l, change: c, target: j.Branch, base: base, commit: a.Commit, tree: a.Tree}
 	outcome, hint, moves := s.bring(ctx, branch)
 	done.Local, done.Hint = outcome, hint
-	return errors.Join(l.Flush(ctx, "land: "+j.Unit, moves...), bringOthers(ctx, l, j.Branch, a))
+	return errors.Join(l.Flush(ctx, "land: "+j.Unit, moves...), bringOthers(ctx, l, j, a))
 }
 
 // conclude ends one dead landing. After it returns no error nothing of the
@@ -348,16 +348,16 @@ func (s *sequence) resume(ctx context.Context) error {
 
 // bringOthers takes the other worktrees that have the target checked out along,
 // where the landing has moved their HEAD and died before it came to their files.
-func bringOthers(ctx context.Context, l *ledger.Ledger, branch object.Ref, a attempt) error {
+func bringOthers(ctx context.Context, l *ledger.Ledger, j journal, a attempt) error {
 	if !l.IsLocal() {
 		return nil
 	}
-	_, others, err := otherWorktrees(ctx, l.Repo, branch)
+	_, others, err := otherWorktrees(ctx, l.Repo, j.Branch, j.Elsewhere)
 	if err != nil {
 		return err
 	}
 	from := l.Repo.Format.EmptyTree()
-	if base := a.base(branch); base != "" {
+	if base := a.base(j.Branch); base != "" {
 		commit, err := l.Repo.Commit(ctx, base)
 		if err != nil {
 			return err

@@ -37,6 +37,14 @@ func withSelection(l *ledger.Ledger, words []string, s Selection) string {
 	if s.Want.Branch != "" {
 		words = append(words, "--onto", s.Want.Branch.Branch())
 	}
+	if s.Mode != "" {
+		words = append(words, "--"+string(s.Mode))
+	}
+	for _, o := range []struct{ name, value string }{{"--head", s.Head}, {"--expect-base", s.ExpectBase}, {"--expect-head", s.ExpectHead}} {
+		if o.value != "" {
+			words = append(words, o.name, o.value)
+		}
+	}
 	for _, g := range s.Allow {
 		words = append(words, "--allow", string(g))
 	}

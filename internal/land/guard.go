@@ -8,6 +8,7 @@ import (
 	"gitland/internal/git"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 )
 
 // A Guard refuses something that hardly anybody means to land, or could use when it had
@@ -16,11 +17,13 @@ type Guard string
 
 // The guards that can be told to let something pass.
 const (
+	GuardEmpty     Guard = "empty"     // commits that change nothing
+	GuardMode      Guard = "mode"      // another way to land commits than the team's
 	GuardSubmodule Guard = "submodule" // a commit of a submodule that its remote lacks
 )
 
 // Guards are all of them.
-func Guards() []Guard { return []Guard{GuardSubmodule} }
+func Guards() []Guard { return []Guard{GuardEmpty, GuardMode, GuardSubmodule} }
 
 // guard asks all guards about a plan that would land something. What they refuse is a
 // fault of class Conflict.
@@ -33,6 +36,7 @@ func (p *plan) guard(ctx context.Context, l *ledger.Ledger) error {
 		name Guard
 		ask  func(context.Context, *ledger.Ledger, [][]git.Change) error
 	}{
+		{GuardEmpty, p.guardEmpty},
 		{GuardSubmodule, p.guardSubmodules},
 	} {
 		if slices.Contains(p.change.asked.Allow, g.name) {
@@ -56,6 +60,10 @@ func (p *plan) allowing(l *ledger.Ledger, g Guard) string {
 func (p *plan) diffs(ctx context.Context, l *ledger.Ledger) ([][]git.Change, error) {
 	if p.change.kind != fromCommits {
 		return [][]git.Change{p.change.diff}, nil
+	}
+	if p.mode == policy.Squash && !p.forward {
+		diff, err := l.Repo.DiffTrees(ctx, p.baseTree, p.tree)
+		return [][]git.Change{diff}, err
 	}
 	var diffs [][]git.Change
 	for _, c := range p.stack {

@@ -16,6 +16,7 @@ import (
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 	"gitland/internal/session"
 )
 
@@ -49,14 +50,22 @@ type journal struct {
 	Check   string `json:"check,omitempty"`
 	Command string `json:"command,omitempty"`
 
-	Allow    []Guard    `json:"allow,omitempty"`
-	NoVerify bool       `json:"no_verify,omitempty"`
+	// Allow, and what follows up to ExpectHead, are as in the Selection; Rev is its Head.
+	Allow      []Guard     `json:"allow,omitempty"`
+	NoVerify   bool        `json:"no_verify,omitempty"`
+	Mode       policy.Mode `json:"mode,omitempty"`
+	Rev        string      `json:"rev,omitempty"`
+	ExpectBase string      `json:"expect_base,omitempty"`
+	ExpectHead string      `json:"expect_head,omitempty"`
+
 	Text     string     `json:"text,omitempty"` // the message, or the record's note
 	Kind     kind       `json:"kind"`
 	Local    object.Ref `json:"local_branch,omitempty"`
 	Head     object.OID `json:"head,omitempty"`
 	HeadTree object.OID `json:"head_tree"`
-	Tree     object.OID `json:"tree"` // HEAD's tree with the change
+	// Elsewhere means that Head was not HEAD's commit.
+	Elsewhere bool       `json:"elsewhere,omitempty"`
+	Tree      object.OID `json:"tree"` // HEAD's tree with the change
 	// Staged is where the index was not as HEAD, within the chosen paths.
 	Staged []git.Change `json:"staged,omitempty"`
 
@@ -144,7 +153,7 @@ func (j journal) ended(f ledger.Fate) (*attempt, event.Event) {
 
 // change is what landed, for bringing the local side along.
 func (j journal) change(ctx context.Context, repo *git.Repo) (change, error) {
-	c := change{kind: j.Kind, branch: j.Local, head: j.Head, headTree: j.HeadTree, tree: j.Tree, staged: j.Staged}
+	c := change{kind: j.Kind, branch: j.Local, head: j.Head, headTree: j.HeadTree, apart: j.Elsewhere, tree: j.Tree, staged: j.Staged}
 	var err error
 	if c.kind != fromCommits {
 		c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree)

@@ -10,6 +10,7 @@
 package land
 
 import (
+	"context"
 	"io"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"gitland/internal/ledger"
 	"gitland/internal/note"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 	"gitland/internal/session"
 	"gitland/internal/verify"
 )
@@ -39,6 +41,15 @@ type Selection struct {
 	Messages []string
 	Allow    []Guard // that do not refuse
 	NoVerify bool    // skip the hooks pre-commit and commit-msg
+	// Mode is how commits land; "" leaves it to the policy.
+	Mode policy.Mode
+	// Head names the commit whose commits land; "" is HEAD, and leaves it open whether
+	// commits do.
+	Head string
+	// ExpectBase and ExpectHead are the commits that the target, and HEAD or Head, have
+	// to be at when the change lands: an object id, or its first digits. All zeros is a
+	// target that there is not.
+	ExpectBase, ExpectHead string
 
 	check, command, reason string // as in Request, for hints
 }
@@ -57,6 +68,8 @@ type Request struct {
 	Force  bool
 	Reason string
 
+	// Edit has the user edit a message that was composed; nil takes it as it is.
+	Edit    func(ctx context.Context, text string) (string, error)
 	DryRun  bool
 	Warn    func(text string)       // told of each of Result.Warnings, when it comes up; may be nil
 	Step    func(step, text string) // told of each step done: verified, hooked, leased, based, committed, pushed; and "again", why they are taken anew
@@ -77,6 +90,7 @@ type Result struct {
 	Commit    object.OID  `json:"commit"`
 	Tree      object.OID  `json:"tree"`
 	Commits   int         `json:"commits"`
+	Mode      policy.Mode `json:"mode,omitempty"` // where commits land
 	Event     object.OID  `json:"event,omitempty"`
 	Paths     []string    `json:"paths,omitempty"` // that the landing changes
 	Record    note.Record `json:"record"`
@@ -104,11 +118,13 @@ type Outlook struct {
 	Lease       string
 	Branch      object.Ref
 	Base        object.OID
+	Head        string // whose commits are looked at: HEAD, or what was named
 	Kind        string // "paths", "staged", "commits" or "nothing"
 	Paths       []string
 	Commits     []object.OID
-	Tree        object.OID // that would land
-	Already     object.OID // the commit of the target that has the change, where nothing would land
+	Mode        policy.Mode // in which the commits would land
+	Tree        object.OID  // that would land
+	Already     object.OID  // the commit of the target that has the change, where nothing would land
 	Verified    bool
 	Merged      bool // land.require=unit: the change's own tree is what was verified
 	Judgement   note.Judgement

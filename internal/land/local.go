@@ -33,8 +33,13 @@ type follower struct {
 func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint string, moves []git.Move) {
 	repo := s.l.Repo
 	fallback := rebaseCommand(s.l, s.target)
-	if repo.Top == "" {
+	switch {
+	case repo.Top == "":
 		return "no work tree", "", nil
+	case s.change.apart && branch == s.target && !s.l.IsLocal():
+		return "it is not what landed", fallback, nil
+	case s.change.apart:
+		return "", "", nil
 	}
 	targetHere := s.l.IsLocal() && s.change.branch == s.target
 	head, err := repo.Lookup(ctx, "HEAD^{commit}")
@@ -202,12 +207,12 @@ func (m *motion) around(ctx context.Context, b built) ([]*git.Repo, error) {
 			where, b.plan.view.Branch.Branch(), err).
 			WithHint("%s   (commit or stash there first)", fault.Command("git", "-C", where, "status"))
 	}
-	if m.change.branch == b.plan.view.Branch && m.l.Repo.Top != "" {
+	if !m.change.apart && m.change.branch == b.plan.view.Branch && m.l.Repo.Top != "" {
 		if err := m.follower(b).rehearse(ctx, m.journal.Operation.String()+"-rehearsal"); err != nil {
 			return nil, refuse(m.l.Repo.Top, err)
 		}
 	}
-	where, others, err := otherWorktrees(ctx, m.l.Repo, b.plan.view.Branch)
+	where, others, err := otherWorktrees(ctx, m.l.Repo, b.plan.view.Branch, m.change.apart)
 	if err != nil {
 		if where != "" {
 			err = refuse(where, err)
@@ -223,14 +228,14 @@ func (m *motion) around(ctx context.Context, b built) ([]*git.Repo, error) {
 	return others, nil
 }
 
-// otherWorktrees are those besides repo's that have the branch checked out.
+// otherWorktrees are those besides repo's, or all, that have the branch checked out.
 // where is the one that the error is about, if it is about one.
-func otherWorktrees(ctx context.Context, repo *git.Repo, branch object.Ref) (where string, others []*git.Repo, err error) {
-	all, err := repo.Worktrees(ctx)
+func otherWorktrees(ctx context.Context, repo *git.Repo, branch object.Ref, all bool) (where string, others []*git.Repo, err error) {
+	worktrees, err := repo.Worktrees(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	for _, w := range all {
+	for _, w := range worktrees {
 		if w.Bare || w.Gone || w.Branch != branch {
 			continue
 		}
@@ -239,7 +244,7 @@ func otherWorktrees(ctx context.Context, repo *git.Repo, branch object.Ref) (whe
 			return w.Path, nil, err
 		}
 		// Not by its path: core.worktree can put a work tree anywhere.
-		if other.GitDir != repo.GitDir {
+		if all || other.GitDir != repo.GitDir {
 			others = append(others, other)
 		}
 	}
@@ -287,7 +292,7 @@ func (m *motion) headBranch(ctx context.Context) (object.Ref, error) {
 }
 
 // localTarget moves the local branch of the target's name when it is not the
-// current one: only forward, and never under a worktree that has it checked
+// current one: only forward, or where it is what landed, and never under a worktree that has it checked
 // out.
 func (m *motion) localTarget(ctx context.Context, b built) *git.Move {
 	target := b.plan.view.Branch
@@ -299,8 +304,10 @@ func (m *motion) localTarget(ctx context.Context, b built) *git.Move {
 	if err != nil || old == "" || old == b.commit {
 		return nil
 	}
-	if in, err := m.l.Repo.IsAncestor(ctx, old, b.commit); err != nil || !in {
-		return nil
+	if old != m.change.head || m.change.kind != fromCommits { // else all of it has landed
+		if in, err := m.l.Repo.IsAncestor(ctx, old, b.commit); err != nil || !in {
+			return nil
+		}
 	}
 	all, err := m.l.Repo.Worktrees(ctx)
 	if err != nil {

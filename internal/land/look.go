@@ -73,7 +73,7 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 		return err
 	}
 	defer c.drop()
-	o.Kind, o.Paths = string(c.kind), c.paths()
+	o.Head, o.Kind, o.Paths = c.name(), string(c.kind), c.paths()
 	p, err := makePlan(ctx, l, v, c)
 	if err != nil {
 		if c.kind == fromCommits && len(p.stack) == 0 {
@@ -82,7 +82,7 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 		return err
 	}
 	for _, e := range p.stack {
-		o.Commits = append(o.Commits, e.OID)
+		o.Commits, o.Mode = append(o.Commits, e.OID), p.mode
 	}
 	if p.already != "" {
 		o.Kind, o.Already = nothing, p.already

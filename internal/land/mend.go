@@ -9,6 +9,7 @@ import (
 	"gitland/internal/git"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 )
 
 // A mending is two command lines: the first brings the change onto the target and stops
@@ -31,8 +32,10 @@ func (p *plan) mending(ctx context.Context, l *ledger.Ledger) (mending, error) {
 	}
 	var begin []string
 	commit := p.change.commitCommand(l)
-	base := p.view.Base.Short() // which is here: it was fetched
+	base, goOn := p.view.Base.Short(), "rebase" // which is here: it was fetched
 	switch {
+	case p.change.apart:
+		begin = []string{fault.Command("git", "switch", "--detach", p.change.head.Short()), fault.Command("git", "rebase", "--autostash", base)}
 	case apart && commit == "":
 		begin = []string{"git switch --detach", fault.Command("git", "rebase", "--autostash", base)}
 	case apart:
@@ -40,12 +43,15 @@ func (p *plan) mending(ctx context.Context, l *ledger.Ledger) (mending, error) {
 	default:
 		begin = []string{commit, rebaseOnto(l, p.view.Branch, base)}
 	}
+	if p.mode == policy.Squash || p.mode == policy.Merge { // by the same merge
+		begin[len(begin)-1], goOn = fault.Command("git", "merge", "--autostash", base), "merge"
+	}
 	// Not "git add" of the paths: of some of them nothing may be left. All else was
 	// stashed by git.
-	finish := []string{"git add -u", "git -c core.editor=true rebase --continue", p.change.landAll(l)}
+	finish := []string{"git add -u", "git -c core.editor=true " + goOn + " --continue", p.change.landNext(l)}
 	switch {
 	case apart && p.change.branch == "":
-		finish = append(finish, fault.Command("git", "switch", "--detach", p.change.head.Short()))
+		finish = append(finish, fault.Command("git", "switch", "--detach", p.change.here.Short()))
 	case apart:
 		finish = append(finish, fault.Command("git", "switch", p.change.branch.Branch()))
 	}
@@ -54,8 +60,8 @@ func (p *plan) mending(ctx context.Context, l *ledger.Ledger) (mending, error) {
 
 // mendApart reports whether the current branch is not the place to mend the change.
 func (p *plan) mendApart(ctx context.Context, l *ledger.Ledger) (bool, error) {
-	if p.change.head == "" { // there is no commit to stay at
-		return false, nil
+	if p.change.apart || p.change.head == "" { // which has no commit to stay at
+		return p.change.apart, nil
 	}
 	if follows, err := (&follower{l: l, change: p.change, target: p.view.Branch}).follows(ctx); err != nil || !follows {
 		return true, err

@@ -6,10 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/oklog/ulid/v2"
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
@@ -189,14 +188,16 @@ func (m *motion) aim(ctx context.Context, v ledger.View) error {
 			return err
 		}
 	}
-	if m.change.kind != fromCommits && m.text == "" && len(m.change.diff) > 0 && !m.r.DryRun {
+	if m.change.kind != fromCommits && !m.r.commitsAlone() && m.text == "" && len(m.change.diff) > 0 && !m.r.DryRun {
 		return fault.New(fault.Usage, "a commit needs a message").WithHint("add -m '%s'", Message)
 	}
 	m.want = ledger.Want{Name: v.Name, Branch: v.Branch}
 	j := &m.journal
 	j.Lease, j.Branch, j.Unit = v.Name, v.Branch, m.unit(v)
-	j.Text, j.Allow, j.NoVerify = m.text, m.r.Allow, m.r.NoVerify
+	j.Text, j.Allow, j.Mode, j.Rev, j.ExpectBase, j.ExpectHead = m.text, m.r.Allow, m.r.Mode, m.r.Head, m.r.ExpectBase, m.r.ExpectHead
+	j.NoVerify = m.r.NoVerify
 	j.Kind, j.Local, j.Head, j.HeadTree, j.Tree, j.Staged = m.change.kind, m.change.branch, m.change.head, m.change.headTree, m.change.tree, m.change.staged
+	j.Elsewhere = m.change.apart
 	return nil
 }
 
@@ -210,19 +211,24 @@ func (m *motion) fetch(ctx context.Context) (ledger.View, error) {
 }
 
 func (m *motion) unit(v ledger.View) string {
-	return chooseUnit(m.r.Selection, m.change.branch, v.Branch, m.journal.Landing)
+	return cmp.Or(chooseUnit(m.r.Selection, m.change, v.Branch), m.journal.Landing.String())
 }
 
-// chooseUnit is the unit asked for, else the branch's name when it is not the
-// target's, else the landing's own id.
-func chooseUnit(s Selection, branch, target object.Ref, id ulid.ULID) string {
+// chooseUnit is the unit asked for, else the name of the branch that lands when it is not
+// the target's; else it is "".
+func chooseUnit(s Selection, c change, target object.Ref) string {
+	branch := c.branch
+	if c.apart {
+		_, name, _ := strings.Cut(strings.TrimPrefix(c.ref, "refs/"), "/")
+		branch = object.Ref(name)
+	}
 	switch {
 	case s.Unit != "":
 		return event.CleanText(s.Unit, event.MaxText)
-	case branch != "" && branch != target:
+	case branch != target:
 		return event.CleanText(branch.Branch(), event.MaxText)
 	}
-	return id.String()
+	return ""
 }
 
 // guess tries to land from the mirror, and reports whether that ended the
@@ -423,7 +429,10 @@ func (m *motion) catchUp(ctx context.Context, p plan) error {
 func (m *motion) describe(p plan) {
 	j, warnings := m.journal, m.result.Warnings
 	m.result = Result{Warnings: warnings, Remote: m.l.Remote, Lease: j.Lease, Branch: j.Branch, ID: j.Landing, Operation: j.Operation,
-		Unit: j.Unit, Base: p.view.Base, Tree: p.tree, Commits: max(1, len(p.stack)), Paths: m.change.paths()}
+		Unit: j.Unit, Base: p.view.Base, Tree: p.tree, Commits: p.count(), Paths: m.change.paths()}
+	if m.change.kind == fromCommits {
+		m.result.Mode = p.mode
+	}
 }
 
 // write puts the journal on disk.

@@ -89,7 +89,7 @@ const nothing = "nothing"
 // again is the whole command that lands the change of j once more, as far as its
 // journal tells; "" where it does not.
 func (j journal) again(ctx context.Context, l *ledger.Ledger) string {
-	s := Selection{Allow: j.Allow}
+	s := Selection{Allow: j.Allow, Mode: j.Mode, Head: j.Rev, ExpectBase: j.ExpectBase, ExpectHead: j.ExpectHead}
 	words := []string{"git", "land"}
 	if n := len(j.Attempts); n > 0 && j.Attempts[n-1].Land.Unverified != "" {
 		words = append(words, "--force-unverified", "--reason", j.Attempts[n-1].Land.Reason)

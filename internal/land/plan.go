@@ -3,13 +3,13 @@ package land
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 )
 
 // A plan is what landing a change on one fetched state would do, up to the
@@ -19,16 +19,29 @@ type plan struct {
 	change   change
 	baseTree object.OID
 	tree     object.OID         // that would land
+	mode     policy.Mode        // fromCommits: how they do
 	stack    []git.RevListEntry // fromCommits: the commits to land, oldest first
-	forward  bool               // fromCommits: they stand on the base already
+	picks    []pick             // what rebasing those comes to
+	forward  bool               // fromCommits: they land as they are
 	already  object.OID         // the target has the change, in this commit
 }
 
 // makePlan merges the change onto the target as the authority has it. It
-// returns a fault of class Conflict when the two disagree, or when it is
-// unclear what is meant.
+// returns a fault of class Conflict when the two disagree, when it is unclear what is
+// meant, or when the target is not where it was expected.
 func makePlan(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (plan, error) {
+	p, err := planOn(ctx, l, v, c)
+	if elsewhere := p.expectBase(ctx, l, err == nil); elsewhere != nil {
+		return p, elsewhere
+	}
+	return p, err
+}
+
+func planOn(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (plan, error) {
 	p := plan{view: v, change: c, baseTree: l.Repo.Format.EmptyTree()}
+	if err := p.chooseMode(l); err != nil {
+		return p, err
+	}
 	if v.Base != "" {
 		base, err := l.Repo.Commit(ctx, v.Base)
 		if err != nil {
@@ -47,6 +60,9 @@ func makePlan(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (p
 		return p, p.planCommits(ctx, l)
 	}
 	if err := p.checkChoice(ctx, l, unlanded); err != nil {
+		return p, err
+	}
+	if err := p.onlyForward(ctx, l); err != nil {
 		return p, err
 	}
 	p.tree, err = l.Repo.MergeTrees(ctx, c.headTree, p.baseTree, c.tree)
@@ -92,9 +108,25 @@ func (s Selection) landing() []string {
 
 // landAll is the command line that lands HEAD's commits where the change was to land.
 func (c change) landAll(l *ledger.Ledger) string {
-	s := c.asked
-	s.Paths, s.Messages = nil, nil // they have their own
+	return c.landCommits(l, c.asked)
+}
+
+func (c change) landCommits(l *ledger.Ledger, s Selection) string {
+	s.Paths = nil
+	if c.kind != fromCommits && !s.commitsAlone() {
+		s.Messages = nil // they have their own
+	}
 	return withSelection(l, s.landing(), s)
+}
+
+// landNext is landAll for when HEAD has come to have what is to land.
+func (c change) landNext(l *ledger.Ledger) string {
+	s := c.asked
+	s.Head, s.ExpectHead = "", ""
+	if c.apart {
+		s.Unit = chooseUnit(s, c, s.Want.Branch)
+	}
+	return c.landCommits(l, s)
 }
 
 func shortList(names []string) string {
@@ -114,6 +146,13 @@ func (p *plan) unlanded(ctx context.Context, l *ledger.Ledger) ([]git.RevListEnt
 // checkChoice refuses to guess between commits that have not landed and a
 // change on top of them.
 func (p *plan) checkChoice(ctx context.Context, l *ledger.Ledger, unlanded []git.RevListEntry) error {
+	if s := p.change.asked; len(unlanded) == 0 && s.commitsAlone() {
+		mode := s.Mode
+		s.Mode = ""
+		return fault.New(fault.Conflict, "--%s lands commits, and %s has all of HEAD's; what is staged (%s) is none yet",
+			mode, p.view.Branch.Branch(), shortList(p.change.paths())).
+			WithHint("%s   (as a commit of its own)", withSelection(l, s.landing(), s))
+	}
 	if len(unlanded) == 0 {
 		return nil
 	}
@@ -169,7 +208,7 @@ func (p *plan) ambiguous(l *ledger.Ledger, commits int, staged []string) error {
 	return fault.New(fault.Conflict, "%s that %s lacks, and there are staged changes: which of them is to land?",
 		headHas(commits), p.view.Branch.Branch()).
 		WithHint("%s   (the staged paths, as they are in the working tree), or `git stash && %s` (the commits alone), or `git commit && %s` (both)",
-			p.change.landPaths(l, staged), all, all)
+			p.change.landPaths(l, staged), all, p.change.landNext(l))
 }
 
 // landPaths is a command line that lands the given paths, which are relative
@@ -178,6 +217,9 @@ func (c change) landPaths(l *ledger.Ledger, paths []string) string {
 	s := c.asked
 	if len(s.Messages) == 0 {
 		s.Messages = []string{"MESSAGE"}
+	}
+	if s.commitsAlone() {
+		s.Mode = ""
 	}
 	s.Paths = nil
 	for _, path := range paths {
@@ -190,64 +232,6 @@ func (c change) landPaths(l *ledger.Ledger, paths []string) string {
 		s.Paths = []string{"PATH..."}
 	}
 	return withSelection(l, s.landing(), s)
-}
-
-// planCommits works out the tree of rebasing the stack onto the base one by
-// one. Building the commits is left for when they may land.
-func (p *plan) planCommits(ctx context.Context, l *ledger.Ledger) error {
-	if len(p.change.outside) > 0 {
-		if len(p.stack) > 0 {
-			return p.ambiguous(l, len(p.stack), p.change.outside)
-		}
-		return fault.New(fault.Conflict, "nothing is chosen to land: what is staged (%s) is outside of land.paths", shortList(p.change.outside)).
-			WithHint("%s", p.change.landPaths(l, p.change.outside))
-	}
-	if len(p.stack) == 0 {
-		if len(p.change.modified) > 0 {
-			return fault.New(fault.Conflict, "nothing is chosen to land: nothing is staged, %s has all commits of HEAD, and files are modified (%s)",
-				p.view.Branch.Branch(), shortList(p.change.modified)).
-				WithHint("%s", p.change.landPaths(l, p.change.modified))
-		}
-		if p.change.head == "" {
-			return fault.New(fault.Conflict, "nothing is chosen to land: there is no commit here, and nothing is staged").
-				WithHint("%s", p.change.landPaths(l, nil))
-		}
-		p.tree, p.already = p.baseTree, p.change.head
-		return nil
-	}
-	// Only a child of the base can lead up to HEAD. It need not be the first
-	// commit: a branch that is merged here may have forked earlier.
-	onBase := func(c git.RevListEntry) bool { return slices.Contains(c.Parents, p.view.Base) }
-	if p.view.Base == "" || slices.ContainsFunc(p.stack, onBase) {
-		contains, err := p.onBase(ctx, l)
-		if err != nil {
-			return err
-		}
-		if p.forward = contains; contains {
-			p.tree = p.change.headTree
-			return nil
-		}
-	}
-	tree := p.baseTree
-	for _, c := range p.stack {
-		next, err := p.replay(ctx, l, c, tree)
-		if err != nil {
-			return err
-		}
-		tree = next
-	}
-	if p.tree = tree; tree == p.baseTree {
-		p.already = p.view.Base
-	}
-	return nil
-}
-
-// onBase reports whether HEAD descends from the base.
-func (p *plan) onBase(ctx context.Context, l *ledger.Ledger) (bool, error) {
-	if p.view.Base == "" {
-		return true, nil
-	}
-	return l.Repo.IsAncestor(ctx, p.view.Base, p.change.head)
 }
 
 // landedBefore finds the commit of the target that has the change.

@@ -16,6 +16,7 @@ import (
 	"gitland/internal/ledger"
 	"gitland/internal/note"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 	"gitland/internal/session"
 )
 
@@ -212,8 +213,11 @@ func (m *motion) record(p plan, by event.By, gate verdict, d *ledger.Draft, coun
 		Verifications: gate.judgement.Passing, VerificationRef: p.view.Verifications, MergedUnverified: gate.merged,
 		Flaky: gate.judgement.Flaky(), Actor: d.Actor(), Host: m.l.Host, Time: d.Time().UTC().Truncate(time.Second),
 	}
-	if p.change.kind == fromCommits {
+	switch {
+	case !p.makes():
 		r.Note = strings.TrimSpace(m.text)
+	case p.change.kind == fromCommits && p.mode == policy.Squash:
+		r.Squashed = p.change.head
 	}
 	r.NoVerify = m.r.NoVerify
 	if !gate.judgement.Pass {

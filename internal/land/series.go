@@ -5,10 +5,10 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/ledger"
 	"gitland/internal/object"
+	"gitland/internal/policy"
 )
 
 // A series is the commits that land.
@@ -18,44 +18,81 @@ type series struct {
 	objects []object.Object // not written yet
 }
 
-// commits builds the commits that land.
+// commits builds the commits that land. text is the message of one that is made.
 func (p *plan) commits(ctx context.Context, l *ledger.Ledger, text string) (series, error) {
+	var onBase []object.OID
+	if p.view.Base != "" {
+		onBase = []object.OID{p.view.Base}
+	}
 	switch {
 	case p.change.kind != fromCommits:
-		return p.commit(ctx, l, text)
+		return p.commit(ctx, l, fresh{parents: onBase, text: text})
 	case p.forward:
 		return series{tip: p.change.head, count: len(p.stack)}, nil
+	case p.mode == policy.Squash:
+		first, err := l.Repo.Commit(ctx, p.stack[0].OID)
+		if err != nil {
+			return series{}, err
+		}
+		return p.commit(ctx, l, fresh{parents: onBase, text: text, author: first.Author})
+	case p.mode == policy.Merge:
+		s, err := p.commit(ctx, l, fresh{parents: append(onBase, p.change.head), text: text})
+		s.count += len(p.stack)
+		return s, err
 	}
 	return p.rebase(ctx, l)
 }
 
-// commit makes the one commit of a change that has none yet. Git is asked to
+// makes reports whether a commit with a message of its own is made, which no commit of the
+// user's has.
+func (p *plan) makes() bool {
+	return p.change.kind != fromCommits || !p.forward && (p.mode == policy.Squash || p.mode == policy.Merge)
+}
+
+// count is how many commits land.
+func (p *plan) count() int {
+	switch {
+	case p.change.kind != fromCommits || p.mode == policy.Squash && !p.forward:
+		return 1
+	case p.mode == policy.Merge && !p.forward:
+		return len(p.stack) + 1
+	case len(p.picks) > 0:
+		return len(p.picks)
+	}
+	return max(1, len(p.stack))
+}
+
+// A fresh is a commit that is made of the plan's tree.
+type fresh struct {
+	parents []object.OID
+	text    string
+	author  string // "Name <email> seconds zone"; empty is the user, now
+}
+
+// commit makes one commit of the whole change. Git is asked to
 // make it where it has to sign or to encode; otherwise it is one of the objects
 // that are all written by one process.
-func (p *plan) commit(ctx context.Context, l *ledger.Ledger, text string) (series, error) {
-	var parents []object.OID
-	if p.view.Base != "" {
-		parents = []object.OID{p.view.Base}
-	}
+func (p *plan) commit(ctx context.Context, l *ledger.Ledger, c fresh) (series, error) {
 	config := l.Repo.Config
 	sign, err := config.Bool("commit.gpgsign", false)
 	if err != nil {
 		return series{}, err
 	}
-	if encoding := config.Get("i18n.commitencoding"); sign || encoding != "" || !utf8.ValidString(text) {
-		tip, err := l.Repo.CommitTree(ctx, git.NewCommit{Tree: p.tree, Parents: parents, Message: text, Sign: sign})
+	if encoding := config.Get("i18n.commitencoding"); sign || encoding != "" || !utf8.ValidString(c.text) {
+		tip, err := l.Repo.CommitTree(ctx, git.NewCommit{Tree: p.tree, Parents: c.parents, Author: c.author, Message: c.text, Sign: sign})
 		return series{tip: tip, count: 1}, err
 	}
-	author, err := l.Repo.Author()
-	if err != nil {
-		return series{}, err
+	if c.author == "" {
+		if c.author, err = l.Repo.Author(); err != nil {
+			return series{}, err
+		}
 	}
 	stamp, err := l.Repo.Stamp(l.Now())
 	if err != nil {
 		return series{}, err
 	}
-	o := l.Repo.Format.New(object.Commit, object.CommitData{Tree: p.tree, Parents: parents,
-		Author: author, Committer: stamp, Message: text}.Encode())
+	o := l.Repo.Format.New(object.Commit, object.CommitData{Tree: p.tree, Parents: c.parents,
+		Author: c.author, Committer: stamp, Message: c.text}.Encode())
 	return series{tip: o.OID, count: 1, objects: []object.Object{o}}, nil
 }
 
@@ -66,20 +103,13 @@ func (p *plan) rebase(ctx context.Context, l *ledger.Ledger) (series, error) {
 	if err != nil {
 		return series{}, err
 	}
-	s, tree := series{tip: p.view.Base}, p.baseTree
-	for _, c := range p.stack {
-		next, err := p.replay(ctx, l, c, tree)
+	s := series{tip: p.view.Base}
+	for _, c := range p.picks {
+		commit, err := l.Repo.Commit(ctx, c.commit)
 		if err != nil {
 			return s, err
 		}
-		if next == tree {
-			continue // the target has this one already
-		}
-		commit, err := l.Repo.Commit(ctx, c.OID)
-		if err != nil {
-			return s, err
-		}
-		commit.Tree, commit.Committer = next, stamp
+		commit.Tree, commit.Committer = c.tree, stamp
 		commit.Parents = nil
 		if s.tip != "" {
 			commit.Parents = []object.OID{s.tip}
@@ -89,33 +119,8 @@ func (p *plan) rebase(ctx context.Context, l *ledger.Ledger) (series, error) {
 		})
 		o := l.Repo.Format.New(object.Commit, commit.Encode())
 		s.objects = append(s.objects, o)
-		s.tip, tree = o.OID, next
+		s.tip = o.OID
 		s.count++
 	}
 	return s, nil
-}
-
-// replay is the tree of applying one commit to another tree.
-func (p *plan) replay(ctx context.Context, l *ledger.Ledger, c git.RevListEntry, onto object.OID) (object.OID, error) {
-	if len(c.Parents) > 1 {
-		return "", fault.New(fault.Conflict, "%s is a merge, which cannot be rebased as it is onto %s", c.OID.Short(), p.view.Branch.Branch()).
-			WithHint("%s", rebaseCommand(l, p.view.Branch))
-	}
-	commit, err := l.Repo.Commit(ctx, c.OID)
-	if err != nil {
-		return "", err
-	}
-	before := l.Repo.Format.EmptyTree()
-	if len(c.Parents) == 1 {
-		parent, err := l.Repo.Commit(ctx, c.Parents[0])
-		if err != nil {
-			return "", err
-		}
-		before = parent.Tree
-	}
-	tree, err := l.Repo.MergeTrees(ctx, before, onto, commit.Tree)
-	if err != nil {
-		return "", p.conflict(ctx, l, err, c.OID)
-	}
-	return tree, nil
 }

@@ -92,11 +92,7 @@ func prospect(ctx context.Context, l *ledger.Ledger, s Selection) (plan, string,
 	}
 	c.drop()
 	p, err := makePlan(ctx, l, view, c)
-	unit := s.Unit
-	if unit == "" && c.branch != view.Branch {
-		unit = c.branch.Branch() // a verification without a unit says nothing of one
-	}
-	return p, event.CleanText(unit, event.MaxText), err
+	return p, chooseUnit(s, c, view.Branch), err // a verification without a unit says nothing of one
 }
 
 // A RecordRequest records what another system found.

@@ -206,7 +206,7 @@ func (v Verification) validate() error {
 
 func (r Record) validate() error {
 	err := cmp.Or(validHead(r.Format, r.ID, r.Time), validOID("commit", r.Commit), validOID("tree", r.Tree),
-		validOptional("base", r.Base), validOptional("verification_ref", r.VerificationRef),
+		validOptional("base", r.Base), validOptional("squashed", r.Squashed), validOptional("verification_ref", r.VerificationRef),
 		validText(r.Unit, r.Lease, r.Note, r.Actor, r.Host, string(r.Branch)))
 	if err != nil {
 		return err

@@ -62,8 +62,9 @@ type Record struct {
 	Base             object.OID     `json:"base"` // empty for a branch that was unborn
 	Commit           object.OID     `json:"commit"`
 	Tree             object.OID     `json:"tree"`
-	Commits          int            `json:"commits"`        // in base..commit
-	Note             string         `json:"note,omitempty"` // -m, where commits land as they are
+	Commits          int            `json:"commits"`            // in base..commit
+	Squashed         object.OID     `json:"squashed,omitempty"` // the commit whose stack landed as one
+	Note             string         `json:"note,omitempty"`     // -m, where commits land as they are
 	Verifications    []Verification `json:"verifications"`
 	VerificationRef  object.OID     `json:"verification_ref,omitempty"` // the tip that was judged by
 	MergedUnverified bool           `json:"merged_unverified,omitempty"`

@@ -86,6 +86,13 @@ func skipped() []note.Record {
 	return []note.Record{both, one}
 }
 
+// squashed is in a file of its own likewise.
+func squashed() []note.Record {
+	one, both := bare(), record()
+	one.Squashed, both.Squashed = oid("e"), oid("e")
+	return []note.Record{one, both}
+}
+
 // The files of testdata/v1 are what this format is. They never change.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
@@ -93,6 +100,7 @@ func TestFrozen(t *testing.T) {
 	frozen(t, "records", records(), note.ParseRecords)
 	frozen(t, "records-flaky", flaky(), note.ParseRecords)
 	frozen(t, "records-no-verify", skipped(), note.ParseRecords)
+	frozen(t, "records-squashed", squashed(), note.ParseRecords)
 }
 
 func frozen[T note.Record | note.Verification](t *testing.T, name string, values []T, parse func([]byte) []note.Line[T]) {

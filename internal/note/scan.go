@@ -128,6 +128,7 @@ func (c *scanner) record() (r Record) {
 	r.Commit = object.OID(c.text(`,"commit":"`))
 	r.Tree = object.OID(c.text(`,"tree":"`))
 	r.Commits = int(c.number(`,"commits":`))
+	r.Squashed = object.OID(c.some(`,"squashed":"`))
 	r.Note = c.some(`,"note":"`)
 	c.want(`,"verifications":[`)
 	r.Verifications = []Verification{}

@@ -40,6 +40,8 @@ type Policy struct {
 	Checks []Check
 	// Unit is land.require=unit: a pass on the change's own tree is enough.
 	Unit bool
+	// Mode is land.mode; empty is Rebase.
+	Mode Mode
 	// Protect are lease.protect: patterns of branches, as Match takes them.
 	Protect []string
 	// Setup is land.verify.setup, a command for each new verification worktree.
@@ -62,6 +64,20 @@ type Command struct {
 	Text   string // for sh -c
 	Shared bool   // it comes from the file, and so from others
 }
+
+// A Mode is a way in which commits land.
+type Mode string
+
+// The modes, as land.mode has them.
+const (
+	Rebase Mode = "rebase"  // one by one, on top of the target
+	Squash Mode = "squash"  // as one commit
+	Merge  Mode = "merge"   // as they are, with a commit that merges them into the target
+	FFOnly Mode = "ff-only" // as they are, or not at all
+)
+
+// Modes are all of them.
+func Modes() []Mode { return []Mode{Rebase, Squash, Merge, FFOnly} }
 
 // A Check is one that must have passed. One without a command is run by another
 // system, which records what it found ("git land verify --record").
@@ -128,6 +144,7 @@ func (p Policy) over(own Policy) Policy {
 	if p.Setup.Text == "" {
 		p.Setup = own.Setup
 	}
+	p.Mode = cmp.Or(p.Mode, own.Mode)
 	if !p.required {
 		p.Unit, p.required = own.Unit, own.required
 	}
@@ -152,7 +169,7 @@ func Configured(c git.Config) (Policy, error) {
 }
 
 // files are the keys that mean something in the file, beside those of checks.
-var files = []string{"land.onto", "land.paths", "land.require", "land.verify.setup", "lease.name", "lease.protect"}
+var files = []string{"land.mode", "land.onto", "land.paths", "land.require", "land.verify.setup", "lease.name", "lease.protect"}
 
 // clones are the keys that mean something in a clone's configuration alone.
 var clones = []string{"lease.remote", "lease.host", "lease.namespace", "lease.notesnamespace", "lease.sign", "land.wait", "land.verify.dir"}
@@ -220,10 +237,15 @@ func known(key string) bool {
 // set takes a setting that is no check, and says what is wrong with it.
 func (p *Policy) set(s git.Setting, shared bool) (why, hint string) {
 	hint = "git config --edit"
-	if s.Value == "" && (shared || s.Key != "land.onto" && s.Key != "lease.name" && s.Key != "land.require" && s.Key != "land.verify.setup") {
+	if s.Value == "" && (shared || s.Key != "land.mode" && s.Key != "land.onto" && s.Key != "lease.name" && s.Key != "land.require" && s.Key != "land.verify.setup") {
 		return "is empty", hint
 	}
 	switch s.Key {
+	case "land.mode":
+		if p.Mode = Mode(s.Value); s.Value != "" && !slices.Contains(Modes(), p.Mode) {
+			p.Mode = ""
+			return fmt.Sprintf("%q is none of rebase, squash, merge and ff-only", s.Value), "git config land.mode rebase"
+		}
 	case "land.onto":
 		p.Target = ""
 		if s.Value == "" {
