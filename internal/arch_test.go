@@ -32,7 +32,7 @@ var layers = [][]string{
 }
 
 // forTests may import anything, and only tests may import them.
-var forTests = []string{"internal", "internal/acceptance", "internal/gittest", "internal/gittest/bench", "scripts"}
+var forTests = []string{"internal", "internal/acceptance", "internal/acceptance/property", "internal/gittest", "internal/gittest/bench", "scripts"}
 
 // A ban is on importing a package, with those who are exempt and the reason.
 // Tests are exempt from the bans that say so.

@@ -24,7 +24,7 @@ type Killer struct{ *Counter }
 type Point struct {
 	N      int // from 1
 	After  bool
-	Signal syscall.Signal // SIGKILL or SIGTERM
+	Signal syscall.Signal // SIGKILL, SIGTERM or SIGINT
 }
 
 func (p Point) String() string {
@@ -35,7 +35,7 @@ func (p Point) String() string {
 	return fmt.Sprintf("%s %s call %d", signalNames[p.Signal], when, p.N)
 }
 
-var signalNames = map[syscall.Signal]string{syscall.SIGKILL: "KILL", syscall.SIGTERM: "TERM"}
+var signalNames = map[syscall.Signal]string{syscall.SIGKILL: "KILL", syscall.SIGTERM: "TERM", syscall.SIGINT: "INT"}
 
 // To create a file that must not be there is how each call comes to a number of
 // its own. A call outside of the group (git-land's reader of objects, which is
@@ -53,7 +53,7 @@ code=137
 [ "$when" = before ] || { "$GITTEST_GIT" "$@"; code=$?; }
 : >"$dir/killed"
 kill -s "$signal" -- "-$(cat "$dir/group")"
-[ "$when$signal" != beforeTERM ] || exec "$GITTEST_GIT" "$@"
+[ "$when$signal" = beforeTERM ] || [ "$when$signal" = beforeINT ] && exec "$GITTEST_GIT" "$@"
 exit $code
 `
 

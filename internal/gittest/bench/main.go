@@ -8,6 +8,9 @@
 // pairs' ratios. Connections and git processes are counted, not timed, on
 // landings of their own.
 //
+// With -index it measures a landing of ten paths, of an index of 100,000, against
+// "git commit" of the same.
+//
 // Use scripts/bench, which builds the executables first.
 package main
 
@@ -25,28 +28,33 @@ import (
 
 func main() {
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: ./scripts/bench [-n PAIRS] [-link NAME]")
+		fmt.Fprintln(os.Stderr, "usage: ./scripts/bench [-n PAIRS] [-link NAME | -index]")
 		flag.PrintDefaults()
 	}
 	pairs := flag.Int("n", 20, "how many `pairs` to measure on each link")
 	only := flag.String("link", "", "measure only the links with `name` in theirs")
+	index := flag.Bool("index", false, "measure ten paths of an index of 100,000 instead, against git commit")
 	bin := flag.String("bin", "bin", "the `directory` of git-land and git-lease")
 	flag.Parse()
 	if flag.NArg() > 0 || *pairs < 1 {
 		flag.Usage()
 		os.Exit(129)
 	}
-	if err := bench(*bin, *only, *pairs); err != nil {
+	full, err := filepath.Abs(*bin)
+	switch {
+	case err != nil:
+	case *index:
+		err = benchIndex(full, *pairs)
+	default:
+		err = bench(full, *only, *pairs)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
 func bench(bin, only string, pairs int) error {
-	bin, err := filepath.Abs(bin)
-	if err != nil {
-		return err
-	}
 	fmt.Printf("%d pairs on each link; times are medians, the ratio with its quartiles\n\n", pairs)
 	const columns = "%-20s %10s %10s   %-20s %-9s %-11s %s\n"
 	fmt.Printf(columns, "link", "git land", "plain git", "ratio", "to reach", "connections", "git processes")

@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"gitland/internal/gittest"
@@ -96,12 +94,7 @@ func (s side) change(i int) string {
 // that it leads to recorded and published.
 func (s side) verified(i int) string {
 	path := s.change(i)
-	aside := s // has an index of its own
-	aside.env = gittest.With(s.env, "GIT_INDEX_FILE="+filepath.Join(s.t.TempDir(), "index"))
-	aside.run("git", "read-tree", "HEAD")
-	aside.run("git", "add", "--", path)
-	tree := strings.TrimSpace(aside.run("git", "write-tree"))
-	s.run("git", "land", "verify", "--record", "pass", "--check", "bench", "--tree", tree)
+	s.recordPass([]string{path})
 	return path
 }
 
