@@ -298,6 +298,27 @@ func TestDiffering(t *testing.T) {
 	}
 }
 
+// Git's own "git add" of these pathspecs adds nothing, and says nothing.
+func TestAddWithAnExclusionBehind(t *testing.T) {
+	t.Parallel()
+	dir := initRepo(t)
+	gittest.Commit(t, dir, "begin", map[string]string{"src/old": "old\n", "docs/old": "old\n"})
+	gittest.Write(t, dir, map[string]string{"src/new": "new\n", "src/not": "not\n", "docs/new": "new\n"})
+	r := open(t, dir)
+	for _, paths := range [][]string{{"src/new", ":!docs"}, {"src", ":(top,exclude)src/not", ":^docs"}, {":(exclude)docs", ":!src/not"}} {
+		index := must(r.TempIndex(t.Context(), "id"))(t)
+		if err := index.Add(t.Context(), paths...); err != nil {
+			t.Fatal(err)
+		}
+		tree := must(index.WriteTree(t.Context()))(t)
+		if got := gittest.Git(t, dir, "diff", "--name-only", "HEAD", string(tree)); got != "src/new" {
+			t.Errorf("of %q there is %q", paths, got)
+		}
+		index.Close()
+	}
+	noTrace(t, r)
+}
+
 // A copy takes the place of the index only while that is as it was, and nobody
 // writes it.
 func TestInstall(t *testing.T) {

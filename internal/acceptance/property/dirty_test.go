@@ -40,7 +40,7 @@ var indexOps = []op{
 	{stagedGone, 6, (*caseOf).stageGone},
 	{uncached, 5, (*caseOf).uncache},
 	{intentToAdd, 8, (*caseOf).intend},
-	{forcedIgnore, 5, (*caseOf).force},
+	{forcedIgnore, 0, (*caseOf).force},
 }
 
 // change applies n ops to a state.
@@ -56,10 +56,10 @@ func (c *caseOf) change(s *state, ops []op, n int) {
 				roll -= ops[i].weight
 				i++
 			}
-			p := c.anyPath(*s)
-			if ops[i].do(c, s, p) {
+			before := s.clone()
+			if ops[i].do(c, s, c.anyPath(*s)) {
 				c.has(ops[i].feature)
-				c.note("%s: %q", ops[i].feature, p)
+				c.note("%s: files %q, index %q", ops[i].feature, differing(before.work, s.work), differing(before.index, s.index))
 				break
 			}
 		}
@@ -301,7 +301,6 @@ func (c *caseOf) stage(s *state, _ string) bool {
 	} else {
 		return false
 	}
-	c.note("   namely %q", p)
 	return true
 }
 

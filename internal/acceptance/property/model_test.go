@@ -162,7 +162,7 @@ func (s state) staged() tree {
 }
 
 // differing lists the paths in which two trees differ, in order.
-func differing(a, b tree) []string {
+func differing[E comparable](a, b map[string]E) []string {
 	var paths []string
 	for p := range a {
 		if there, ok := b[p]; !ok || there != a[p] {
