@@ -19,11 +19,12 @@ type Guard string
 const (
 	GuardEmpty     Guard = "empty"     // commits that change nothing
 	GuardMode      Guard = "mode"      // another way to land commits than the team's
+	GuardSignature Guard = "signature" // a signature that a rebase would drop
 	GuardSubmodule Guard = "submodule" // a commit of a submodule that its remote lacks
 )
 
 // Guards are all of them.
-func Guards() []Guard { return []Guard{GuardEmpty, GuardMode, GuardSubmodule} }
+func Guards() []Guard { return []Guard{GuardEmpty, GuardMode, GuardSignature, GuardSubmodule} }
 
 // guard asks all guards about a plan that would land something. What they refuse is a
 // fault of class Conflict.
@@ -37,6 +38,7 @@ func (p *plan) guard(ctx context.Context, l *ledger.Ledger) error {
 		ask  func(context.Context, *ledger.Ledger, [][]git.Change) error
 	}{
 		{GuardEmpty, p.guardEmpty},
+		{GuardSignature, p.guardSignatures},
 		{GuardSubmodule, p.guardSubmodules},
 	} {
 		if slices.Contains(p.change.asked.Allow, g.name) {

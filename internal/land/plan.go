@@ -114,7 +114,7 @@ func (c change) landAll(l *ledger.Ledger) string {
 func (c change) landCommits(l *ledger.Ledger, s Selection) string {
 	s.Paths = nil
 	if c.kind != fromCommits && !s.commitsAlone() {
-		s.Messages = nil // they have their own
+		s.Messages, s.NoVerify = nil, false // they have their own, and had their hooks
 	}
 	return withSelection(l, s.landing(), s)
 }

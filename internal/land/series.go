@@ -73,13 +73,15 @@ type fresh struct {
 // make it where it has to sign or to encode; otherwise it is one of the objects
 // that are all written by one process.
 func (p *plan) commit(ctx context.Context, l *ledger.Ledger, c fresh) (series, error) {
-	config := l.Repo.Config
-	sign, err := config.Bool("commit.gpgsign", false)
+	sign, err := signs(l)
 	if err != nil {
 		return series{}, err
 	}
-	if encoding := config.Get("i18n.commitencoding"); sign || encoding != "" || !utf8.ValidString(c.text) {
+	if encoding := l.Repo.Config.Get("i18n.commitencoding"); sign || encoding != "" || !utf8.ValidString(c.text) {
 		tip, err := l.Repo.CommitTree(ctx, git.NewCommit{Tree: p.tree, Parents: c.parents, Author: c.author, Message: c.text, Sign: sign})
+		if err != nil && sign {
+			err = p.unsigned(l, "the commit", err)
+		}
 		return series{tip: tip, count: 1}, err
 	}
 	if c.author == "" {
@@ -97,13 +99,18 @@ func (p *plan) commit(ctx context.Context, l *ledger.Ledger, c fresh) (series, e
 }
 
 // rebase writes the stack anew on the base. Author, dates and message stay as
-// they are; a signature does not, since it would not match.
+// they are; a signature does not, since it would not match, and is made anew
+// where commits are signed here.
 func (p *plan) rebase(ctx context.Context, l *ledger.Ledger) (series, error) {
+	s := series{tip: p.view.Base}
+	sign, err := signs(l)
+	if err != nil {
+		return s, err
+	}
 	stamp, err := l.Repo.Stamp(l.Now())
 	if err != nil {
-		return series{}, err
+		return s, err
 	}
-	s := series{tip: p.view.Base}
 	for _, c := range p.picks {
 		commit, err := l.Repo.Commit(ctx, c.commit)
 		if err != nil {
@@ -114,13 +121,22 @@ func (p *plan) rebase(ctx context.Context, l *ledger.Ledger) (series, error) {
 		if s.tip != "" {
 			commit.Parents = []object.OID{s.tip}
 		}
-		commit.Extra = slices.DeleteFunc(commit.Extra, func(h object.Header) bool {
-			return h.Key == "gpgsig" || h.Key == "gpgsig-sha256"
-		})
-		o := l.Repo.Format.New(object.Commit, commit.Encode())
-		s.objects = append(s.objects, o)
-		s.tip = o.OID
-		s.count++
+		commit.Extra = slices.DeleteFunc(commit.Extra, git.IsSignature)
+		if err := s.add(ctx, l, commit, sign); err != nil {
+			return s, p.unsigned(l, "commit "+c.commit.Short(), err)
+		}
 	}
 	return s, nil
+}
+
+// add puts a commit on top of the series. One that is signed git writes at once.
+func (s *series) add(ctx context.Context, l *ledger.Ledger, c object.CommitData, sign bool) (err error) {
+	s.count++
+	if sign {
+		s.tip, err = l.Repo.WriteSigned(ctx, c)
+		return err
+	}
+	o := l.Repo.Format.New(object.Commit, c.Encode())
+	s.objects, s.tip = append(s.objects, o), o.OID
+	return nil
 }
