@@ -74,15 +74,15 @@ func conflictOf(fields []string, merged ...object.OID) *ConflictError {
 		return path
 	}
 	e := &ConflictError{}
-	stages := map[string]string{}
-	submodules := map[string]bool{}
+	stages := map[string][4]stage{}
 	i := 0
 	for ; i < len(fields) && fields[i] != ""; i++ {
 		head, path, _ := strings.Cut(fields[i], "\t")
 		path = real(path)
-		if f := strings.Fields(head); len(f) == 3 {
-			stages[path] += f[2]
-			submodules[path] = submodules[path] || f[0] == "160000"
+		if f := strings.Fields(head); len(f) == 3 && f[2] >= "1" && f[2] <= "3" {
+			of := stages[path]
+			of[f[2][0]-'0'] = stage{f[0], f[1]}
+			stages[path] = of
 		}
 		if !slices.Contains(e.Paths, path) {
 			e.Paths = append(e.Paths, path)
@@ -105,24 +105,33 @@ func conflictOf(fields []string, merged ...object.OID) *ConflictError {
 		if !bracketed || len(c.Paths) == 0 { // it tells of a path that was merged
 			continue
 		}
-		c.Kind = kindOf(strings.TrimSuffix(kind, ")"), stages[c.Paths[0]], submodules[c.Paths[0]])
+		c.Kind = kindOf(strings.TrimSuffix(kind, ")"), stages[c.Paths[0]])
 		found = append(found, c)
 	}
 	for _, c := range found {
 		better := func(o Conflict) bool { return o.Kind != "content" && o.Paths[0] == c.Paths[0] }
-		if c.Kind != "content" || !slices.ContainsFunc(found, better) { // git calls binary ones both
-			e.Conflicts = append(e.Conflicts, c)
+		known := func(o Conflict) bool { return o.Kind == c.Kind && slices.Equal(o.Paths, c.Paths) }
+		if c.Kind == "content" && slices.ContainsFunc(found, better) || slices.ContainsFunc(e.Conflicts, known) {
+			continue // of one conflict git may tell in several messages
 		}
+		e.Conflicts = append(e.Conflicts, c)
 	}
 	return e
 }
 
+// A stage is what one side has at a path: 1 is what both began with, 2 and 3 are the
+// sides.
+type stage struct{ mode, oid string }
+
 // kindOf is a word for a conflict that says more than git's.
-func kindOf(kind, stages string, submodule bool) string {
+func kindOf(kind string, of [4]stage) string {
+	const submodule = "160000"
 	switch {
-	case strings.HasPrefix(kind, "submodule"), kind == "contents" && submodule:
+	case strings.HasPrefix(kind, "submodule"), kind == "contents" && (of[2].mode == submodule || of[3].mode == submodule):
 		return "submodule"
-	case kind == "contents" && !strings.Contains(stages, "1"):
+	case kind == "contents" && of[2].oid == of[3].oid && of[2].mode != of[3].mode:
+		return "mode"
+	case kind == "contents" && of[1].mode == "":
 		return "add/add"
 	case kind == "contents":
 		return "content"
