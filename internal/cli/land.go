@@ -231,6 +231,9 @@ func (c *call) printResult(r land.Result) error {
 	case r.Local != "" && r.Local != "moved":
 		c.note("the local branch stays where it is: %s", r.Local)
 	}
+	if r.Kept != "" {
+		c.note("%s", r.Kept)
+	}
 	if c.opts.Bool("json") {
 		shown := resultJSON{Result: r}
 		if r.Status == land.Landed {

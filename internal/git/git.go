@@ -320,6 +320,7 @@ func (l *limited) Write(p []byte) (int, error) {
 
 // locate fills in where the repository is.
 func (r *Repo) locate(ctx context.Context) error {
+	begun := time.Now()
 	out, err := r.run(ctx, command{reading: true, args: []string{"rev-parse",
 		"--path-format=absolute", "--absolute-git-dir", "--git-common-dir",
 		"--show-object-format", "--is-inside-work-tree", "--show-prefix",
@@ -349,7 +350,7 @@ func (r *Repo) locate(ctx context.Context) error {
 		r.opened = nil
 		return nil
 	}
-	r.opened = &Position{}
+	r.opened = &Position{stamp: r.headStamp(begun)}
 	if lines[8] != "HEAD" { // "HEAD" is a detached one
 		r.opened.Branch, err = object.ParseRef(lines[8])
 	}

@@ -5,7 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	"gitland/internal/object"
 )
@@ -141,6 +145,40 @@ type Position struct {
 	Branch object.Ref // empty when detached
 	Commit object.OID // empty when unborn
 	Tree   object.OID // of Commit; the empty tree when unborn
+
+	stamp string // of what says which branch HEAD is on
+}
+
+// HeadIsStill reports whether HEAD is on the branch, or detached, as it was at p for
+// certain. It looks at the time of a file, and starts no process; where it says false
+// HeadBranch knows.
+func (r *Repo) HeadIsStill(p Position) bool {
+	return p.stamp != "" && p.stamp == r.headStamp(time.Time{})
+}
+
+// headStamp changes whenever HEAD is put onto another branch, and sometimes when it is
+// not. It is "" where that may have been done since the given time: who asked after
+// that, without knowing it, would not find out.
+func (r *Repo) headStamp(since time.Time) string {
+	const coarse = 10 * time.Millisecond // of the clock that files get their times from
+	stamp := ""
+	// In a repository with reftable the first says nothing, and the second changes with
+	// every ref.
+	for _, name := range []string{"HEAD", "reftable/tables.list"} {
+		info, err := os.Lstat(filepath.Join(r.GitDir, name))
+		if err != nil {
+			continue
+		}
+		if !since.IsZero() && info.ModTime().Add(coarse).After(since) {
+			return ""
+		}
+		inode := uint64(0)
+		if s, ok := info.Sys().(*syscall.Stat_t); ok {
+			inode = s.Ino
+		}
+		stamp += fmt.Sprintln(name, info.ModTime().UnixNano(), info.Size(), inode)
+	}
+	return stamp
 }
 
 // Start is where HEAD was when the repository was opened.
@@ -148,7 +186,7 @@ func (r *Repo) Start(ctx context.Context) (Position, error) {
 	if r.opened != nil {
 		return *r.opened, nil
 	}
-	p := Position{Tree: r.Format.EmptyTree()}
+	p := Position{Tree: r.Format.EmptyTree(), stamp: r.headStamp(time.Now())}
 	head, err := r.Object(ctx, "HEAD^{commit}")
 	switch {
 	case errors.Is(err, ErrNotFound): // unborn

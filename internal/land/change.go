@@ -33,6 +33,7 @@ type change struct {
 	asked    Selection // by which it was chosen
 	kind     kind
 	chosen   git.Scope    // pathspecs that chose it
+	at       git.Position // of HEAD when it was read; zero where a journal tells
 	branch   object.Ref   // that HEAD is on; empty when detached
 	head     object.OID   // HEAD's commit, or that of Selection.Head; empty when unborn
 	headTree object.OID   // its tree; the empty tree when unborn
@@ -142,7 +143,7 @@ func (s Selection) commitsAlone() bool { return s.Mode == policy.Squash || s.Mod
 // readHead finds out where HEAD is, and what s.Head names.
 func readHead(ctx context.Context, repo *git.Repo, s Selection) (change, error) {
 	at, err := repo.Start(ctx)
-	c := change{branch: at.Branch, here: at.Commit, head: at.Commit, headTree: at.Tree, ref: string(at.Branch)}
+	c := change{at: at, branch: at.Branch, here: at.Commit, head: at.Commit, headTree: at.Tree, ref: string(at.Branch)}
 	if err != nil || s.Head == "" {
 		return c, err
 	}

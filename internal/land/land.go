@@ -98,6 +98,9 @@ type Result struct {
 	Local string `json:"local,omitempty"`
 	// Hint is the command that brings the local side along where we could not.
 	Hint string `json:"hint,omitempty"`
+	// Kept says why the local branch of the target's name, where it is another one, stays
+	// where it is: another worktree works on it.
+	Kept string `json:"kept,omitempty"`
 	// Warnings did not keep the landing from happening.
 	Warnings []string `json:"warnings,omitempty"`
 }

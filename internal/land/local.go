@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
@@ -79,6 +78,11 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 			return "it has commits that have not landed", s.rebase(), nil
 		}
 	}
+	if !targetHere {
+		if outcome, hint, err := s.inTheWay(ctx); err != nil || outcome != "" {
+			return outcome, hint, nil
+		}
+	}
 	if err := s.moveFiles(ctx); err != nil {
 		lock := filepath.Join(repo.GitDir, "index.lock")
 		if _, statErr := os.Stat(lock); statErr == nil {
@@ -94,6 +98,37 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 		move.Ref = git.Head
 	}
 	return "moved", "", []git.Move{move}
+}
+
+// inTheWay says why HEAD, or the branch that it is on, is not to be moved now: "" where
+// nothing is in the way of that.
+func (s *follower) inTheWay(ctx context.Context) (outcome, hint string, err error) {
+	repo, fallback := s.l.Repo, rebaseCommand(s.l, s.target)
+	// Both go on from where HEAD is: a bisection would take it for what it had chosen.
+	switch {
+	case repo.Bisecting():
+		return "a bisection is under way here", "git bisect reset && " + fallback, nil
+	case repo.Doing() == "rebase":
+		return "a rebase is under way here", "git rebase --continue && " + fallback, nil
+	case s.change.branch == "":
+		return "", "", nil
+	}
+	keepers, err := repo.Keepers(ctx, s.change.branch)
+	if err != nil || len(keepers) == 0 {
+		return "", "", err
+	}
+	return kept(s.change.branch, keepers[0]), fault.Command("git", "switch", "--detach", s.commit.Short()) + "   (or, when it is free: " + fallback + ")", nil
+}
+
+// kept says that a branch belongs to another worktree.
+func kept(branch object.Ref, k git.Keeper) string {
+	switch k.Doing {
+	case "":
+		return fmt.Sprintf("%s is checked out in %s", branch.Branch(), k.Path)
+	case "rebase":
+		return fmt.Sprintf("%s is being rebased in %s", branch.Branch(), k.Path)
+	}
+	return fmt.Sprintf("a bisection of %s is under way in %s", branch.Branch(), k.Path)
 }
 
 // rebase is the command that brings the branch along by hand. New files that have
@@ -212,6 +247,9 @@ func (m *motion) around(ctx context.Context, b built) ([]*git.Repo, error) {
 			return nil, refuse(m.l.Repo.Top, err)
 		}
 	}
+	if err := m.keptByWork(ctx, b); err != nil {
+		return nil, err
+	}
 	where, others, err := otherWorktrees(ctx, m.l.Repo, b.plan.view.Branch, m.change.apart)
 	if err != nil {
 		if where != "" {
@@ -228,9 +266,34 @@ func (m *motion) around(ctx context.Context, b built) ([]*git.Repo, error) {
 	return others, nil
 }
 
+// keptByWork refuses to move the target of this repository while a worktree is in the
+// middle of a rebase or bisection that will go back to it: the rebase would end with
+// "cannot lock ref", and nobody asked who works there.
+func (m *motion) keptByWork(ctx context.Context, b built) error {
+	keepers, err := m.l.Repo.Keepers(ctx, b.plan.view.Branch)
+	if err != nil {
+		return err
+	}
+	for _, k := range keepers {
+		end := []string{"rebase", "--continue"}
+		switch k.Doing {
+		case "":
+			continue
+		case "bisect":
+			end = []string{"bisect", "reset"}
+		}
+		return fault.New(fault.Conflict, "%s, which is not moved under who works there", kept(b.plan.view.Branch, k)).
+			WithHint("%s   (there, by whoever does that; then land again)", fault.Command(append([]string{"git", "-C", k.Path}, end...)...))
+	}
+	return nil
+}
+
 // otherWorktrees are those besides repo's, or all, that have the branch checked out.
 // where is the one that the error is about, if it is about one.
 func otherWorktrees(ctx context.Context, repo *git.Repo, branch object.Ref, all bool) (where string, others []*git.Repo, err error) {
+	if !all && !repo.HasOtherWorktrees() {
+		return "", nil, nil
+	}
 	worktrees, err := repo.Worktrees(ctx)
 	if err != nil {
 		return "", nil, err
@@ -271,54 +334,49 @@ func (m *motion) bringAlong(ctx context.Context, b built) {
 	}
 	var moves []git.Move
 	m.result.Local, m.result.Hint, moves = m.follower(b).bring(ctx, branch)
-	if target := m.localTarget(ctx, b); target != nil {
-		moves = append(moves, *target)
-	}
+	var target []git.Move
+	m.result.Kept, target = m.localTarget(ctx, b)
+	moves = append(moves, target...)
 	if err := m.l.Flush(ctx, "land: "+m.journal.Unit, moves...); err != nil {
 		m.result.Local, m.result.Hint = err.Error(), rebaseCommand(m.l, b.plan.view.Branch)
 	}
 }
 
-// glance is how short a motion has to be for HEAD to count as being on the branch
-// that it was on. Its commit is always looked at; the process that tells the
-// branch is not worth starting where nobody had the time to switch.
-const glance = 2 * time.Second
-
+// headBranch is the branch that HEAD is on by now. Its commit is looked at anyway; the
+// process that tells the branch is started only where HEAD may have been switched.
 func (m *motion) headBranch(ctx context.Context) (object.Ref, error) {
-	if time.Since(m.begun) < glance {
+	if m.l.Repo.HeadIsStill(m.change.at) {
 		return m.change.branch, nil
 	}
 	return m.l.Repo.HeadBranch(ctx)
 }
 
 // localTarget moves the local branch of the target's name when it is not the
-// current one: only forward, or where it is what landed, and never under a worktree that has it checked
-// out.
-func (m *motion) localTarget(ctx context.Context, b built) *git.Move {
+// current one: only forward, or where it is what landed, and never under another
+// worktree, of which why tells.
+func (m *motion) localTarget(ctx context.Context, b built) (why string, moves []git.Move) {
 	target := b.plan.view.Branch
 	if m.l.IsLocal() || m.change.branch == target {
-		return nil
+		return "", nil
 	}
-	refs, err := m.l.Repo.Refs(ctx, string(target))
+	refs, err := m.l.Repo.Resolve(ctx, target)
 	old := refs[target]
 	if err != nil || old == "" || old == b.commit {
-		return nil
+		return "", nil
 	}
 	if old != m.change.head || m.change.kind != fromCommits { // else all of it has landed
 		if in, err := m.l.Repo.IsAncestor(ctx, old, b.commit); err != nil || !in {
-			return nil
+			return "", nil
 		}
 	}
-	all, err := m.l.Repo.Worktrees(ctx)
-	if err != nil {
-		return nil
+	keepers, err := m.l.Repo.Keepers(ctx, target)
+	switch {
+	case err != nil:
+		return err.Error(), nil
+	case len(keepers) > 0:
+		return fmt.Sprintf("%s, and stays at %s", kept(target, keepers[0]), old.Short()), nil
 	}
-	for _, w := range all {
-		if w.Branch == target {
-			return nil
-		}
-	}
-	return &git.Move{Ref: target, New: b.commit, Old: git.MustBe(old)}
+	return "", []git.Move{{Ref: target, New: b.commit, Old: git.MustBe(old)}}
 }
 
 // afterwards does what can wait until the landing is through.

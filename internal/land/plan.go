@@ -42,6 +42,9 @@ func planOn(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (pla
 	if err := p.chooseMode(l); err != nil {
 		return p, err
 	}
+	if err := onUpstream(ctx, l, v, c); err != nil {
+		return p, err
+	}
 	if v.Base != "" {
 		base, err := l.Repo.Commit(ctx, v.Base)
 		if err != nil {
@@ -57,6 +60,10 @@ func planOn(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (pla
 	}
 	if c.kind == fromCommits {
 		p.stack = unlanded
+		if doing := l.Repo.Doing(); len(unlanded) > 0 && (doing == "rebase" || doing == "am") {
+			return p, fault.New(fault.Conflict, "a %s is under way, and HEAD has only a part of its commits", doing).
+				WithHint("git %s --continue && %s", doing, c.landAll(l))
+		}
 		return p, p.planCommits(ctx, l)
 	}
 	if err := p.checkChoice(ctx, l, unlanded); err != nil {
