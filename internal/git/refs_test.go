@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"gitland/internal/git"
 	"gitland/internal/gittest"
@@ -165,7 +166,7 @@ func TestStart(t *testing.T) {
 	dir := initRepo(t)
 	start := func(from string, want git.Position) {
 		t.Helper()
-		if got, err := open(t, from).Start(t.Context()); got != want || err != nil {
+		if got, err := open(t, from).Start(t.Context()); !same(got, want) || err != nil {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	}
@@ -181,7 +182,7 @@ func TestStart(t *testing.T) {
 	r := open(t, dir)
 	gittest.Git(t, dir, "checkout", "--quiet", "--detach")
 	start(dir, git.Position{Commit: a, Tree: tree})
-	if got := must(r.Start(t.Context()))(t); got != at {
+	if got := must(r.Start(t.Context()))(t); !same(got, at) {
 		t.Errorf("it moved since: got %+v", got)
 	}
 	// A branch and a tag that are called HEAD change nothing.
@@ -189,4 +190,49 @@ func TestStart(t *testing.T) {
 	gittest.Git(t, dir, "update-ref", "refs/heads/HEAD", gittest.Git(t, dir, "commit-tree", "-m", "x", string(tree)))
 	gittest.Git(t, dir, "update-ref", "refs/tags/HEAD", gittest.Git(t, dir, "commit-tree", "-m", "x", string(tree)))
 	start(dir, at)
+}
+
+func same(a, b git.Position) bool {
+	return a.Branch == b.Branch && a.Commit == b.Commit && a.Tree == b.Tree
+}
+
+// That HEAD was switched is seen without a process, also at the same commit, and also
+// where it was switched back; one that may have been switched while it was read is asked
+// for.
+func TestHeadIsStill(t *testing.T) {
+	t.Parallel()
+	dir := initRepo(t)
+	gittest.Commit(t, dir, "a", nil)
+	gittest.Git(t, dir, "branch", "other")
+	linked := filepath.Join(tempDir(t), "linked")
+	gittest.Git(t, dir, "worktree", "add", "--quiet", "-b", "side", linked)
+	old := time.Now().Add(-time.Minute)
+	for _, dir := range []string{dir, linked} {
+		head := filepath.Join(open(t, dir).GitDir, "HEAD")
+		if err := os.Chtimes(head, old, old); err != nil {
+			t.Fatal(err)
+		}
+		r := open(t, dir)
+		start := must(r.Start(t.Context()))(t)
+		gittest.Commit(t, dir, "b", nil)
+		if !r.HeadIsStill(start) {
+			t.Errorf("%s: a commit is taken for a switch", dir)
+		}
+		gittest.Git(t, dir, "switch", "--quiet", "other")
+		if r.HeadIsStill(start) {
+			t.Errorf("%s: a switch was not seen", dir)
+		}
+		gittest.Git(t, dir, "switch", "--quiet", "-")
+		if r.HeadIsStill(start) {
+			t.Errorf("%s: two switches were not seen", dir)
+		}
+	}
+	r := open(t, dir)
+	start := must(r.Start(t.Context()))(t)
+	if now := time.Now(); os.Chtimes(filepath.Join(dir, ".git", "HEAD"), now, now) != nil || r.HeadIsStill(start) {
+		t.Error("one that was written again is taken for the same")
+	}
+	if r.HeadIsStill(git.Position{}) {
+		t.Error("a position that nobody has read is taken for HEAD's")
+	}
 }

@@ -37,7 +37,6 @@ type motion struct {
 	brought   session.Session
 	wait      *lease.Waiter
 	start     time.Time // of the wait for the lease
-	begun     time.Time
 
 	apart   bool         // the remote cannot move refs together: announce the landing, on the held way
 	heldWay bool         // take the lease before the push: a race was lost, or a base moved under a check
@@ -113,7 +112,7 @@ func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
 	if r.Force {
 		r.Selection.reason = r.Reason
 	}
-	m := &motion{l: l, r: r, text: message(r.Messages), wait: lease.NewWaiter(r.Waiting), start: time.Now(), begun: time.Now()}
+	m := &motion{l: l, r: r, text: message(r.Messages), wait: lease.NewWaiter(r.Waiting), start: time.Now()}
 	if s, err := r.Session.Load(); err == nil {
 		m.brought = s
 	} else if !errors.Is(err, session.ErrNoToken) {
