@@ -52,6 +52,8 @@ type Selection struct {
 	ExpectBase, ExpectHead string
 
 	check, command, reason string // as in Request, for hints
+	// words begin the command line that was given, where it is none of git land itself.
+	words []string
 }
 
 // A Request asks for a landing.

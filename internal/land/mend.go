@@ -79,6 +79,9 @@ func (c change) commitCommand(l *ledger.Ledger) string {
 		return ""
 	}
 	words := []string{"git", "commit"}
+	if c.asked.NoVerify {
+		words = append(words, "--no-verify")
+	}
 	messages := c.asked.Messages
 	if len(messages) == 0 || slices.ContainsFunc(messages, func(m string) bool { return !onLine(m) }) {
 		messages = []string{Message}

@@ -92,8 +92,11 @@ func firstOnly(ctx context.Context, l *ledger.Ledger, v ledger.View, s Selection
 }
 
 // landing begins the command line that lands with the check, the reason, the messages
-// and --no-verify, where they were given.
+// and --no-verify, where they were given; or that verifies, where that was asked for.
 func (s Selection) landing() []string {
+	if s.words != nil {
+		return slices.Clone(s.words)
+	}
 	words := []string{"git", "land"}
 	if s.command != "" {
 		words = append(words, "-x", s.command)

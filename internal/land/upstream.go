@@ -31,7 +31,9 @@ func onUpstream(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) 
 	}
 	onto := func(branch object.Ref) string {
 		s := c.asked
-		s.Want.Branch = branch
+		if s.Want.Branch = branch; c.kind != fromCommits && len(s.Messages) == 0 {
+			s.Messages = []string{Message}
+		}
 		return withSelection(l, s.landing(), s)
 	}
 	return fault.New(fault.Conflict, "%s follows %s of %s, and nothing says that it is to land on %s", branch.Branch(), upstream.Branch(), l.Remote, v.Branch.Branch()).

@@ -29,7 +29,9 @@ type VerifyRequest struct {
 // is kept here, counts here, and goes out later. A verification that failed is
 // no error.
 func Verify(ctx context.Context, l *ledger.Ledger, r VerifyRequest) (found []note.Verification, published, err error) {
-	p, unit, err := prospect(ctx, l, r.Selection)
+	s := r.Selection
+	s.words = r.words()
+	p, unit, err := prospect(ctx, l, s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,6 +42,21 @@ func Verify(ctx context.Context, l *ledger.Ledger, r VerifyRequest) (found []not
 	id, done := watched(l)
 	defer done()
 	return runChecks(ctx, l, p, checkRequest{wants: wants, typed: r.Command, accept: r.Accept, again: acceptCommand(l, r.Selection), unit: unit, step: r.Step, output: r.Stderr, environ: r.Environ, id: id})
+}
+
+// words begin the command line that verifies so.
+func (r VerifyRequest) words() []string {
+	words := []string{"git", "land", "verify"}
+	if r.Accept {
+		words = append(words, "--accept")
+	}
+	if r.Check != "" {
+		words = append(words, "--check", r.Check)
+	}
+	if r.Command != "" {
+		words = append(words, "-x", r.Command)
+	}
+	return words
 }
 
 // acceptCommand is the whole command that lets the commands of the policy run here.
@@ -110,7 +127,9 @@ func RecordVerdict(ctx context.Context, l *ledger.Ledger, r RecordRequest) (v no
 	v = note.Verification{ID: l.NewID(), Check: nonEmpty(event.CleanText(r.Check, event.MaxText), DefaultCheck), Verdict: r.Verdict,
 		Tree: r.Tree, Unit: event.CleanText(r.Unit, event.MaxText), Host: l.Host, Time: l.Now()}
 	if r.Tree == "" {
-		p, unit, err := prospect(ctx, l, r.Selection)
+		s := r.Selection
+		s.words = []string{"git", "land", "verify", "--record", string(r.Verdict), "--check", r.Check}
+		p, unit, err := prospect(ctx, l, s)
 		if err != nil {
 			return v, nil, err
 		}
