@@ -8,7 +8,6 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/ledger"
-	"gitland/internal/object"
 	"gitland/internal/policy"
 )
 
@@ -31,24 +30,13 @@ func (p *plan) mending(ctx context.Context, l *ledger.Ledger) (mending, error) {
 		return mending{}, err
 	}
 	var begin []string
-	commit := p.change.commitCommand(l)
-	base, goOn := p.view.Base.Short(), "rebase" // which is here: it was fetched
-	switch {
-	case p.change.apart:
-		begin = []string{fault.Command("git", "switch", "--detach", p.change.head.Short()), fault.Command("git", "rebase", "--autostash", base)}
-	case apart && commit == "":
-		begin = []string{"git switch --detach", fault.Command("git", "rebase", "--autostash", base)}
-	case apart:
-		begin = []string{"git switch --detach", commit, fault.Command("git", "rebase", "--autostash", "--onto", base, "HEAD^")}
-	default:
-		begin = []string{commit, rebaseOnto(l, p.view.Branch, base)}
+	if apart {
+		begin = []string{p.change.detach()}
 	}
-	if p.mode == policy.Squash || p.mode == policy.Merge { // by the same merge
-		begin[len(begin)-1], goOn = fault.Command("git", "merge", "--autostash", base), "merge"
-	}
+	begin = append(begin, p.change.commitCommand(l), p.bringCommand(l, apart))
 	// Not "git add" of the paths: of some of them nothing may be left. All else was
 	// stashed by git.
-	finish := []string{"git add -u", "git -c core.editor=true " + goOn + " --continue", p.change.landNext(l)}
+	finish := []string{"git add -u", p.continueCommand(), p.landMended(l)}
 	switch {
 	case apart && p.change.branch == "":
 		finish = append(finish, fault.Command("git", "switch", "--detach", p.change.here.Short()))
@@ -58,10 +46,67 @@ func (p *plan) mending(ctx context.Context, l *ledger.Ledger) (mending, error) {
 	return mending{inTurn(begin), inTurn(finish)}, nil
 }
 
+// merges reports whether the change lands merged, and so its conflicts are those of a
+// merge, and not of each commit.
+func (p *plan) merges() bool {
+	return p.change.kind == fromCommits && (p.mode == policy.Squash || p.mode == policy.Merge)
+}
+
+// detach leaves the current branch for the commits that land.
+func (c change) detach() string {
+	if !c.apart {
+		return "git switch --detach"
+	}
+	return fault.Command("git", "switch", "--detach", c.head.Short())
+}
+
+// bringCommand brings HEAD onto the target, and stops in the conflict.
+func (p *plan) bringCommand(l *ledger.Ledger, apart bool) string {
+	base := p.view.Base.Short() // which is here: it was fetched
+	switch {
+	case p.merges():
+		return fault.Command("git", "merge", "--ff", "--no-edit", "--autostash", base)
+	case apart && p.change.kind == fromCommits:
+		return fault.Command("git", "rebase", "--autostash", base)
+	case apart:
+		return fault.Command("git", "rebase", "--autostash", "--onto", base, "HEAD^")
+	case !l.IsLocal() && l.Repo.Config.Get("remote."+l.Remote+".pushurl") != "":
+		return fault.Command("git", "rebase", "--autostash", base) // what git pull fetches from is another place
+	}
+	return rebaseCommand(l, p.view.Branch)
+}
+
+func (p *plan) continueCommand() string {
+	if !p.merges() {
+		return "git -c core.editor=true rebase --continue"
+	}
+	words := []string{"git", "commit", "--no-edit"}
+	if p.change.asked.NoVerify {
+		words = append(words, "--no-verify")
+	}
+	return fault.Command(words...)
+}
+
+// landMended is the command line that lands what was mended, which is HEAD's commits then.
+// Where it was none before, other things may be staged, so it says so.
+func (p *plan) landMended(l *ledger.Ledger) string {
+	s := p.change.asked
+	if s.Head, s.ExpectHead, s.Paths = "", "", nil; p.change.kind != fromCommits {
+		s.Head = "HEAD"
+	}
+	if !p.merges() { // else it is of the commit that is still to be made
+		s.Messages = nil
+	}
+	return withSelection(l, s.landing(), s)
+}
+
 // mendApart reports whether the current branch is not the place to mend the change.
 func (p *plan) mendApart(ctx context.Context, l *ledger.Ledger) (bool, error) {
-	if p.change.apart || p.change.head == "" { // which has no commit to stay at
-		return p.change.apart, nil
+	switch {
+	case p.change.apart:
+		return true, nil
+	case p.change.head == "": // there is no commit to stay at
+		return false, nil
 	}
 	if follows, err := (&follower{l: l, change: p.change, target: p.view.Branch}).follows(ctx); err != nil || !follows {
 		return true, err
@@ -101,14 +146,6 @@ func (c change) commitCommand(l *ledger.Ledger) string {
 		add = fault.Command(append([]string{"git", "add", "-A", "--"}, paths...)...) + " && " // which git commit leaves out
 	}
 	return add + fault.Command(append(append(words, "--"), paths...)...)
-}
-
-// rebaseOnto brings HEAD onto the target at base, or as the authority has it by then.
-func rebaseOnto(l *ledger.Ledger, target object.Ref, base string) string {
-	if !l.IsLocal() && l.Repo.Config.Get("remote."+l.Remote+".pushurl") != "" {
-		return fault.Command("git", "rebase", "--autostash", base) // what git pull fetches from is another place
-	}
-	return rebaseCommand(l, target)
 }
 
 // inTurn is one command line of several, of which each needs the one before it.

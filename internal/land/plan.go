@@ -3,6 +3,7 @@ package land
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gitland/internal/fault"
