@@ -48,7 +48,7 @@ func (r *Repo) MergeCommits(ctx context.Context, ours, theirs object.OID) (objec
 }
 
 func (r *Repo) mergeTree(ctx context.Context, ours, theirs object.OID) (object.OID, error) {
-	out, err := r.run(ctx, command{args: []string{"merge-tree", "--write-tree", "-z",
+	out, err := r.run(ctx, command{dir: r.Top, args: []string{"merge-tree", "--write-tree", "-z",
 		"--messages", string(ours), string(theirs)}})
 	// Exit code 1 means a conflict, but also a bad revision; only the former
 	// prints a tree.

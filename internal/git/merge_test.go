@@ -3,6 +3,8 @@ package git_test
 import (
 	"errors"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -97,9 +99,15 @@ func TestMergeTreesOddNames(t *testing.T) {
 	}
 	base, ours, theirs := all("1\n"), all("2\n"), all("3\n")
 	slices.Sort(want)
-	_, err := open(t, dir).MergeTrees(t.Context(), base, ours, theirs)
-	conflict, ok := errors.AsType[*git.ConflictError](err)
-	if !ok || !slices.Equal(conflict.Paths, want) {
-		t.Errorf("got %q, %v, want %q", conflict.Paths, err, want)
+	below := filepath.Join(dir, "below")
+	if err := os.MkdirAll(below, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{dir, below} { // git merge-tree names paths from where it runs
+		_, err := open(t, at).MergeTrees(t.Context(), base, ours, theirs)
+		conflict, ok := errors.AsType[*git.ConflictError](err)
+		if !ok || !slices.Equal(conflict.Paths, want) {
+			t.Errorf("in %s: got %q, %v, want %q", at, conflict.Paths, err, want)
+		}
 	}
 }
