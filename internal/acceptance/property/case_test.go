@@ -40,6 +40,7 @@ type caseOf struct {
 	there  tree       // the target at the remote
 	tip    object.OID // its commit
 	begun  bool       // in a lease that the session brought
+	round  int        // of landings, from 0
 	script []string   // what was done, for the report of a failure
 }
 
@@ -84,6 +85,9 @@ func newCase(t *testing.T, images *images, seed, n int) *caseOf {
 	c.layout(k)
 	c.local = store{t, c.gitDir, c.image.format}
 	c.places(k)
+	if images.key != "" && c.chance(4, signing) {
+		c.sign(images.key)
+	}
 	return c
 }
 

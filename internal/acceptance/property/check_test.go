@@ -145,9 +145,9 @@ func (c *caseOf) outcome(p *plan, seen sight) outcome {
 		switch {
 		case i >= 0:
 			o.tree = p.moves[i].tree
-		case strings.HasPrefix(one.message, theirFile):
+		case strings.HasPrefix(one.message, c.theirFile()):
 			to := maps.Clone(o.tree)
-			to[theirFile] = entry{regular, text(theirFile)}
+			to[c.theirFile()] = entry{regular, text(c.theirFile())}
 			c.lands(one, o.tip, o.tree, to)
 			o.tree = to
 		default:
@@ -168,7 +168,13 @@ func (c *caseOf) outcome(p *plan, seen sight) outcome {
 			if one.message != s.message || s.author != "" && one.author != s.author {
 				c.t.Errorf("landed with message %q, author %s; want %q, %s", one.message, one.author, s.message, s.author)
 			}
-			c.lands(one, o.tip, o.tree, to)
+			c.lands(one, o.tip, o.tree, to, s.second)
+			if p.way == wayForward && one.oid != s.oid {
+				c.t.Errorf("landed as %s, and not as it is: %s", one.oid, s.oid)
+			}
+			if c.drawn[signing] && p.makes() {
+				c.checkSigned(one.oid)
+			}
 			o.tree = to
 		}
 		o.tip = one.oid
@@ -196,15 +202,21 @@ func (c *caseOf) remaining(p *plan, base tree) []step {
 	return left
 }
 
-// lands compares one commit with what it is to change.
-func (c *caseOf) lands(one commit, parent object.OID, from, to tree) {
+// lands compares one commit with what it is to change, and its parents.
+func (c *caseOf) lands(one commit, parent object.OID, from, to tree, more ...object.OID) {
 	c.t.Helper()
 	want := c.diff(from, to)
 	if !slices.Equal(one.diff, want) {
 		c.t.Errorf("landed diff of %s:\n%q\nwant\n%q", one.oid, one.diff, want)
 	}
-	if parents := strings.Join(one.parents, " "); parents != string(parent) {
-		c.t.Errorf("%s has the parents %q, want %q", one.oid, parents, parent)
+	var parents []string
+	for _, oid := range append([]object.OID{parent}, more...) {
+		if oid != "" {
+			parents = append(parents, string(oid))
+		}
+	}
+	if !slices.Equal(one.parents, parents) {
+		c.t.Errorf("%s has the parents %q, want %q", one.oid, one.parents, parents)
 	}
 }
 
@@ -235,6 +247,9 @@ func (c *caseOf) checkEnd(p *plan, o outcome, end ending) {
 		if p.refused != "" {
 			c.t.Errorf("landed, but for %s", p.refused)
 		}
+		if p.onlyOn != "" && !slices.Contains(o.ours[0].parents, string(p.onlyOn)) {
+			c.t.Errorf("landed on %q, and not on %s", o.ours[0].parents, p.onlyOn)
+		}
 		if last := o.ours[len(o.ours)-1].oid; !end.interrupted && (end.Code != 0 || said.Status != "landed" || said.Commit != string(last)) {
 			c.t.Errorf("landed as %s, and it said exit %d, %+v", last, end.Code, said)
 		}
@@ -242,8 +257,13 @@ func (c *caseOf) checkEnd(p *plan, o outcome, end ending) {
 		c.ends = append(c.ends, "there already")
 	case end.Code == 0:
 		c.t.Errorf("nothing landed, and it said exit 0, %+v", said)
+	case p.onlyOn != "" && o.tip != p.onlyOn:
+		c.ends = append(c.ends, "refused: the target has moved")
 	case p.refused != "":
 		c.ends = append(c.ends, "refused: "+p.refused)
+		if p.code != 0 && end.Code != p.code && !conflict {
+			c.t.Errorf("to be refused with exit %d (%s), and it said exit %d, %+v", p.code, p.refused, end.Code, said)
+		}
 	case conflict:
 		c.ends = append(c.ends, "refused: conflict")
 		if end.Code != 5 {
@@ -277,7 +297,7 @@ func (c *caseOf) expected(p *plan, seen sight, o outcome) (after state, moved bo
 		c.t.Errorf("HEAD was at %s and is at %s", before, head)
 	}
 	forward := slices.ContainsFunc(o.ours, func(one commit) bool { return one.oid == head })
-	if len(o.ours) > 0 && !forward && !p.inTheWay(o.tree) && !(p.way == wayPaths && c.drawn[wayPathsBeside]) {
+	if len(o.ours) > 0 && !forward && !p.apart && !p.inTheWay(o.tree) && !(p.way == wayPaths && c.drawn[wayPathsBeside]) {
 		c.t.Errorf("the change has landed, nothing is in the way here, and HEAD is still at %s", head)
 	}
 	return p.before, forward
@@ -292,14 +312,13 @@ func (c *caseOf) checkLocal(p *plan, seen sight, after state) {
 		want[path] = c.detail(e)
 	}
 	if p.way == wayPaths && len(differing(p.before.head, after.head)) > 0 {
-		last := p.steps[len(p.steps)-1]
-		diff := differing(last.from, last.to)
+		last, diff := p.last(), p.diff()
 		for path := range union(p.before) {
 			if !p.scope.matches(path) || slices.Contains(diff, path) {
 				continue
 			}
 			now := ""
-			if e, there := last.to[path]; there {
+			if e, there := last[path]; there {
 				now = c.detail(indexed{entry: e})
 			}
 			want[path] += "\n" + now
@@ -350,7 +369,7 @@ func (c *caseOf) checkLeft() {
 			switch {
 			case name == "objects":
 				return filepath.SkipDir
-			case !d.IsDir() && (strings.HasPrefix(name, "lease/journal/") || strings.HasPrefix(d.Name(), "lease-index-") ||
+			case !d.IsDir() && (strings.HasPrefix(name, "lease/journal/") || strings.HasPrefix(d.Name(), "lease-index-") || strings.HasPrefix(d.Name(), "lease-message-") ||
 				strings.HasSuffix(name, ".lock") && !strings.HasPrefix(name, "lease/")):
 				c.t.Errorf("left behind: %s", path)
 			}

@@ -266,7 +266,7 @@ func (c *caseOf) moveSubmodule(s *state, _ string) bool {
 	if !there || e.mode != gitlink || len(c.image.moved) == 0 {
 		return false
 	}
-	s.work["sub"] = entry{gitlink, string(c.image.moved[1+c.r.IntN(2)])}
+	s.work["sub"] = entry{gitlink, string(c.image.moved[1+c.r.IntN(len(c.image.moved)-1)])}
 	return true
 }
 

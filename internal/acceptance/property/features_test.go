@@ -53,6 +53,10 @@ const (
 	wayPaths        feature = "way: paths"
 	wayStaged       feature = "way: staged"
 	wayCommits      feature = "way: commits as they are"
+	waySquash       feature = "way: --squash"
+	wayMerge        feature = "way: --merge"
+	wayForward      feature = "way: --ff-only"
+	wayHead         feature = "way: --head"
 	wayPathsBeside  feature = "way: paths beside unlanded commits"
 	wayStagedBeside feature = "way: staged beside unlanded commits"
 	wayTwice        feature = "way: two landings, one after the other"
@@ -78,6 +82,17 @@ const (
 	repoBranches  feature = "repository: branches of its own"
 	heldWay       feature = "under a lease that the session brought"
 
+	hookSilent   feature = "hook: passes"
+	hookChanges  feature = "hook: changes the content"
+	hookFails    feature = "hook: fails"
+	hookMessage  feature = "hook: changes the message"
+	hookSkipped  feature = "hook: --no-verify"
+	signing      feature = "signed commits"
+	guardRefuses feature = "guard: refuses"
+	guardAllowed feature = "guard: allowed"
+	expectHead   feature = "guard: --expect-head"
+	expectBase   feature = "guard: --expect-base"
+
 	othersBefore    feature = "others: had pushed before"
 	othersMeanwhile feature = "others: push while it lands"
 	othersLand      feature = "others: land while it lands"
@@ -101,7 +116,8 @@ var features = []feature{
 	filterCRLF, filterRun, filterNew,
 	stagedPart, stagedOther, stagedBack, stagedGone, uncached, intentToAdd, forcedIgnore, ignoredFile, untracked,
 	scopePath, scopeDirectory, scopeWildcard, scopeMagic, dirtyInScope, dirtyOutside,
-	wayPaths, wayStaged, wayCommits, wayPathsBeside, wayStagedBeside, wayTwice,
+	wayPaths, wayStaged, wayCommits, waySquash, wayMerge, wayForward, wayHead, wayPathsBeside, wayStagedBeside, wayTwice,
+	hookSilent, hookChanges, hookFails, hookMessage, hookSkipped, signing, guardRefuses, guardAllowed, expectHead, expectBase,
 	repoSHA256, repoShallow, repoPartial, repoBare, repoLinked, repoSymlink, repoDirectory, repoSparse, repoSplit, repoFsmonitor,
 	repoSubmodule, repoEmpty, repoDetached, repoTopic, repoNewBranch, repoApart, repoFirst, repoStash, repoBranches, heldWay,
 	othersBefore, othersMeanwhile, othersLand, othersMerge, othersConflict, othersSame, othersInTheWay,

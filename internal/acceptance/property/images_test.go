@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -63,6 +64,7 @@ const (
 type images struct {
 	t    *testing.T
 	env  []string
+	key  string // to sign with; "" where the machine has no ssh-keygen
 	mu   sync.Mutex
 	made map[kind]*image
 }
@@ -72,12 +74,19 @@ type image struct {
 	format object.Format
 	base   tree
 	tip    object.OID   // of the remote's target
-	moved  []object.OID // commits of the submodule; the first one is what base has
+	moved  []object.OID // commits of the submodule; base has the first one, its remote lacks the last one
 }
 
 func newImages(t *testing.T) *images {
 	env, _ := gittest.Env(t)
-	return &images{t: t, env: gittest.WithPath(env, bin), made: map[kind]*image{}}
+	im := &images{t: t, env: gittest.WithPath(env, bin), made: map[kind]*image{}}
+	if _, err := exec.LookPath("ssh-keygen"); err == nil {
+		im.key = filepath.Join(t.TempDir(), "key")
+		im.run(t.TempDir(), "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", im.key)
+		public := gittest.Read(t, filepath.Dir(im.key), "key.pub")
+		gittest.Write(t, filepath.Dir(im.key), map[string]string{"key.allowed": "ada@example.com " + public})
+	}
+	return im
 }
 
 func (im *images) of(k kind) *image {
@@ -130,6 +139,8 @@ func (im *images) build(k kind) *image {
 	if k == submodule {
 		im.git(made.dir, "clone", "--quiet", gittest.URL(filepath.Join(made.dir, "sub.git")), "clone/sub")
 		im.git(made.dir+"/clone/sub", "checkout", "--quiet", "--detach", string(made.moved[0]))
+		local := store{im.t, filepath.Join(made.dir, "clone/sub/.git"), made.format}
+		made.moved = append(made.moved, local.commit(tree{"file": {regular, "not pushed\n"}}, made.moved[:1], ada, "not pushed\n"))
 	}
 	for _, repository := range []string{"origin.git", "clone/.git", "clone/sub/.git", "sub.git"} {
 		os.RemoveAll(filepath.Join(made.dir, repository, "hooks"))

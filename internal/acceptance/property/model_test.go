@@ -193,9 +193,13 @@ func merge(base, theirs, ours tree) (merged tree, conflict bool) {
 			if merged[p] == t { // else something was put in its place
 				delete(merged, p)
 			}
-		case inBase && inOurs && inTheirs && b.mode == o.mode && b.mode == t.mode && b.mode[:2] == "10":
+		case inBase && inOurs && inTheirs && isFile(b) && isFile(o) && isFile(t):
 			lines, ok := mergeLines(b.data, t.data, o.data)
-			merged[p] = entry{o.mode, lines}
+			mode := o.mode
+			if mode == b.mode {
+				mode = t.mode
+			}
+			merged[p] = entry{mode, lines}
 			conflict = conflict || !ok
 		default:
 			conflict = true

@@ -19,7 +19,8 @@ type move struct {
 	from tree
 }
 
-const theirFile = "landed by others"
+// theirFile is what others land in a round, and the message of that.
+func (c *caseOf) theirFile() string { return fmt.Sprint("landed by others ", c.round) }
 
 // others draws what others do, given what ours is to be.
 func (c *caseOf) others(p *plan) {
@@ -53,7 +54,7 @@ func (c *caseOf) theirs(p *plan) move {
 			touched[path] = true
 		}
 	}
-	ours := p.steps[len(p.steps)-1].to
+	ours := p.last()
 	edited := func(line int, with string, fits func(string) bool) bool {
 		paths := slices.DeleteFunc(slices.Sorted(maps.Keys(to)), func(path string) bool {
 			_, ok := editLine(to[path].data, line, with)
@@ -123,10 +124,10 @@ echo %[1]s >refs/heads/main.new && mv refs/heads/main.new refs/heads/main
 
 // otherSeat is another clone, from which others land.
 func (c *caseOf) otherSeat() string {
-	dir := filepath.Join(c.root, "other")
+	dir := filepath.Join(c.root, fmt.Sprint("other-", c.round))
 	gittest.CopyTree(c.t, filepath.Join(c.image.dir, "clone"), dir)
 	c.replace(filepath.Join(dir, ".git/config"), c.image.dir+"/", c.root+"/")
 	tried(c.t, filepath.Join(dir, ".git"), c.remote, !c.drawn[repoApart])
-	gittest.Write(c.t, dir, map[string]string{theirFile: text(theirFile)})
+	gittest.Write(c.t, dir, map[string]string{c.theirFile(): text(c.theirFile())})
 	return dir
 }

@@ -14,11 +14,16 @@ type plan struct {
 	way     feature
 	scope   scope
 	args    []string
-	steps   []step // what is to land, oldest first
-	moves   []move // what others push
-	landing bool   // others land, too
-	// refused means that it must not land, and why; unsure that it need not.
+	steps   []step     // what is to land, oldest first
+	moves   []move     // what others push
+	landing bool       // others land, too
+	onlyOn  object.OID // where the target must be, if anywhere
+	apart   bool       // HEAD is not what lands
+	signed  bool
+	// refused means that it must not land, and why, with code unless that is 0; unsure
+	// that it need not.
 	refused, unsure string
+	code            int
 	before          state
 }
 
@@ -26,7 +31,21 @@ type plan struct {
 type step struct {
 	from, to        tree
 	message, author string
+	second          object.OID // a further parent
+	oid             object.OID // where it lands as it is
 }
+
+func (p *plan) refuse(code int, why string) {
+	if p.refused == "" {
+		p.refused, p.code = why, code
+	}
+}
+
+// diff are the paths that the whole changes.
+func (p *plan) diff() []string { return differing(p.steps[0].from, p.last()) }
+
+// last is the tree of HEAD with the change.
+func (p *plan) last() tree { return p.steps[len(p.steps)-1].to }
 
 // message is that of a landing of the case.
 func (c *caseOf) message() string { return fmt.Sprintf("ours %d-%d", c.n, c.r.IntN(1000000)) }
@@ -36,37 +55,28 @@ func (c *caseOf) draw() *plan {
 	p := &plan{}
 	stack := 0
 	switch roll := c.r.IntN(100); {
-	case roll < 55:
+	case roll < 50:
 		p.way = wayPaths
-	case roll < 75:
+	case roll < 68:
 		p.way = wayStaged
 	default:
-		p.way, stack = wayCommits, 1+c.r.IntN(3)
+		p.way, stack = pick(c.r, []feature{wayCommits, wayCommits, waySquash, wayMerge, wayForward, wayHead}), 1+c.r.IntN(3)
 	}
-	if p.way != wayCommits && c.r.IntN(8) == 0 {
+	if !p.commits() && c.r.IntN(8) == 0 {
 		stack = 1
 	}
-	steps := c.commits(stack)
-	if len(steps) == 0 && p.way == wayCommits {
+	fork := c.head
+	var steps []step
+	if p.way == wayHead {
+		steps = c.aside(stack)
+	} else {
+		steps = c.commits(stack)
+	}
+	if len(steps) == 0 && p.commits() {
 		p.way = wayPaths
 	}
 	c.has(p.way)
-	was := c.s.clone()
-	dirt := fileOps
-	if p.way != wayCommits || c.r.IntN(10) == 0 {
-		dirt = slices.Concat(fileOps, indexOps)
-	}
-	least := 1
-	if p.way == wayCommits {
-		least = 0
-	}
-	c.change(&c.s, dirt, least+c.r.IntN(6))
-	if p.way == wayStaged {
-		c.change(&c.s, indexOps, 1+c.r.IntN(3))
-	}
-	c.files(was.work, c.s.work)
-	c.settleIntents()
-	c.indexed(was.index, c.s.index)
+	c.dirt(p)
 	p.before = c.s.clone()
 
 	message := c.message()
@@ -74,27 +84,82 @@ func (c *caseOf) draw() *plan {
 	switch p.way {
 	case wayPaths:
 		p.scope = drawScope(c.r, c.s, c.sub)
-		p.args = append(append(p.args, "--"), p.scope.texts()...)
-		p.steps = []step{{c.s.head, c.s.chosen(p.scope.matches), message + "\n", ""}}
+		p.steps = []step{{from: c.s.head, to: c.s.chosen(p.scope.matches), message: message + "\n"}}
 		c.drawPaths(p, steps)
 	case wayStaged:
-		p.steps = []step{{c.s.head, c.s.staged(), message + "\n", ""}}
+		p.steps = []step{{from: c.s.head, to: c.s.staged(), message: message + "\n"}}
 		if len(steps) > 0 {
 			c.has(wayStagedBeside)
-			p.refused = "commits that have not landed, and staged changes"
+			p.refuse(5, "commits that have not landed, and staged changes")
 		}
-	case wayCommits:
-		p.steps = steps
-		if len(differing(c.s.head, c.s.staged())) > 0 {
-			p.refused = "staged changes beside commits"
-		}
+	default:
+		c.drawCommits(p, steps, fork, message+"\n")
 	}
-	if len(differing(p.steps[0].from, p.steps[len(p.steps)-1].to)) == 0 && p.way != wayCommits && p.refused == "" {
-		p.refused = "nothing is chosen"
+	if len(p.diff()) == 0 && !p.commits() {
+		p.refuse(0, "nothing is chosen")
+	}
+	c.drawGuards(p)
+	c.drawHooks(p)
+	c.others(p)
+	c.drawExpected(p)
+	if p.way == wayPaths {
+		p.args = append(append(p.args, "--"), p.scope.texts()...)
 	}
 	c.note("%s: git-land %q", p.way, p.args)
-	c.others(p)
 	return p
+}
+
+// commits reports whether commits of HEAD land, or of another commit.
+func (p *plan) commits() bool { return p.way != wayPaths && p.way != wayStaged }
+
+// makes reports whether one commit is made of what lands.
+func (p *plan) makes() bool { return !p.commits() || p.way == waySquash || p.way == wayMerge }
+
+// dirt leaves changes in files and index, by the way that something is to land.
+func (c *caseOf) dirt(p *plan) {
+	was, least := c.s.clone(), 1
+	ops := slices.Concat(fileOps, indexOps)
+	if p.commits() {
+		least = 0
+		if p.way != wayHead && c.r.IntN(10) > 0 {
+			ops = fileOps
+		}
+	}
+	c.change(&c.s, ops, least+c.r.IntN(6))
+	if p.way == wayStaged {
+		c.change(&c.s, indexOps, 1+c.r.IntN(3))
+	}
+	c.files(was.work, c.s.work)
+	c.settleIntents()
+	c.indexed(was.index, c.s.index)
+}
+
+// drawCommits is for a stack that stands on fork.
+func (c *caseOf) drawCommits(p *plan, steps []step, fork object.OID, message string) {
+	p.steps = steps
+	whole := step{from: steps[0].from, to: p.last(), message: message}
+	switch p.way {
+	case waySquash:
+		p.args = append(p.args, "--squash")
+		whole.author = steps[0].author
+		p.steps = []step{whole}
+	case wayMerge:
+		p.args = append(p.args, "--merge")
+		if fork != "" { // else there is nothing to merge into
+			whole.second = c.head
+			p.steps = []step{whole}
+		}
+	case wayForward:
+		p.args = append(p.args, "--ff-only")
+		p.onlyOn = fork
+	case wayHead:
+		p.args = append(p.args, "--head", "side")
+		p.apart = true
+		return
+	}
+	if len(differing(c.s.head, c.s.staged())) > 0 {
+		p.refuse(5, "staged changes beside commits")
+	}
 }
 
 // settleIntents has entries that are to be added be as their files are by now.
@@ -137,7 +202,7 @@ func (c *caseOf) drawPaths(p *plan, unlanded []step) {
 		case sparse && only:
 			p.unsure = "paths outside of a sparse checkout"
 		case !found:
-			p.refused = "a path that is not there"
+			p.refuse(129, "a path that is not there")
 		}
 		for path := range c.s.work {
 			if _, is := c.s.index[path]; !is && one.feature == scopePath && one.matches(path) && ignored(path) {
@@ -150,7 +215,7 @@ func (c *caseOf) drawPaths(p *plan, unlanded []step) {
 			p.unsure = "an ignored path was forced in" // FIXME: until scoped commits keep the index
 		}
 	}
-	diff := differing(p.steps[0].from, p.steps[0].to)
+	diff := p.diff()
 	for path := range union(c.s) {
 		i, staged := c.s.index[path]
 		switch {
@@ -166,54 +231,73 @@ func (c *caseOf) drawPaths(p *plan, unlanded []step) {
 	c.has(wayPathsBeside)
 	for _, path := range differing(unlanded[0].from, unlanded[len(unlanded)-1].to) {
 		if slices.Contains(diff, path) {
-			p.refused = "commits that have not landed change a chosen path"
+			p.refuse(5, "commits that have not landed change a chosen path")
 		}
 	}
 }
 
+// commit makes one commit of changes in a state; none where nothing is changed.
+func (c *caseOf) commit(s *state, parent object.OID) (step, bool) {
+	c.change(s, fileOps, 1+c.r.IntN(3))
+	to := s.chosen(func(string) bool { return true })
+	if len(differing(s.head, to)) == 0 {
+		return step{}, false
+	}
+	made := step{from: s.head, to: to, message: fmt.Sprintf("%s, a commit\n\nWith a body.\n", c.message()),
+		author: fmt.Sprintf("Grace <grace@example.com> 16%08d +0200", c.r.IntN(100000000))}
+	var parents []object.OID
+	if parent != "" {
+		parents = []object.OID{parent}
+	}
+	made.oid = c.local.commit(to, parents, made.author, made.message)
+	skipped := s.index
+	s.head, s.index = to, map[string]indexed{}
+	for path, e := range to {
+		s.index[path] = indexed{entry: e, skip: skipped[path].skip}
+	}
+	return made, true
+}
+
 // commits makes commits on HEAD, which the target lacks.
-func (c *caseOf) commits(n int) []step {
-	var steps []step
-	for i := range n {
-		next := c.s.clone()
-		c.change(&next, fileOps, 1+c.r.IntN(3))
-		to := next.chosen(func(string) bool { return true })
-		if len(differing(c.s.head, to)) == 0 {
-			continue
+func (c *caseOf) commits(n int) (steps []step) {
+	s := c.s.clone()
+	for range n {
+		if made, ok := c.commit(&s, c.head); ok {
+			steps, c.head = append(steps, made), made.oid
 		}
-		author := fmt.Sprintf("Grace <grace@example.com> 16%08d +0200", c.r.IntN(100000000))
-		made := step{c.s.head, to, fmt.Sprintf("%s, commit %d\n\nWith a body.\n", c.message(), i), author}
-		var parents []object.OID
-		if c.head != "" {
-			parents = []object.OID{c.head}
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	c.files(c.s.work, s.work)
+	c.indexed(c.s.index, s.index)
+	c.s = s
+	if c.branch == "" {
+		c.must(writeHead(c.own, string(c.head)))
+	} else {
+		setRef(c.t, c.gitDir, "refs/heads/"+c.branch, c.head)
+	}
+	c.note("%d commits", len(steps))
+	return steps
+}
+
+// aside makes commits on a branch that is checked out nowhere, from where HEAD is.
+func (c *caseOf) aside(n int) (steps []step) {
+	s := state{head: c.s.head, index: c.s.index, work: tree{}, late: strings.HasSuffix(c.s.head[".gitattributes"].data, lateRule)}
+	for p, e := range s.head {
+		if !s.index[p].skip {
+			s.work[p] = s.smudge(p, e)
 		}
-		c.head = c.local.commit(to, parents, author, made.message)
-		c.s.late = next.late
-		for path := range next.index {
-			if e, there := to[path]; !there {
-				delete(next.index, path)
-			} else {
-				next.index[path] = indexed{e, false, next.index[path].skip}
-			}
+	}
+	tip := c.head
+	for range n {
+		if made, ok := c.commit(&s, tip); ok {
+			steps, tip = append(steps, made), made.oid
 		}
-		for path, e := range to {
-			if _, there := next.index[path]; !there {
-				next.index[path] = indexed{entry: e}
-			}
-		}
-		was := c.s
-		c.s = state{to, next.index, next.work, next.late}
-		c.files(was.work, c.s.work)
-		c.indexed(was.index, c.s.index)
-		steps = append(steps, made)
 	}
 	if len(steps) > 0 {
-		if c.branch == "" {
-			c.must(writeHead(c.own, string(c.head)))
-		} else {
-			setRef(c.t, c.gitDir, "refs/heads/"+c.branch, c.head)
-		}
-		c.note("%d commits", len(steps))
+		setRef(c.t, c.gitDir, "refs/heads/side", tip)
+		c.note("%d commits on side", len(steps))
 	}
 	return steps
 }
@@ -221,12 +305,11 @@ func (c *caseOf) commits(n int) []step {
 // inTheWay reports whether others' part of what landed, in which it differs from HEAD
 // with the change, meets something here.
 func (p *plan) inTheWay(landed tree) bool {
-	last := p.steps[len(p.steps)-1]
-	diff := differing(last.from, last.to)
-	for _, path := range differing(last.to, landed) {
+	last, diff := p.last(), p.diff()
+	for _, path := range differing(last, landed) {
 		i, is := p.before.index[path]
 		w, onDisk := p.before.work[path]
-		want, inChange := last.to[path]
+		want, inChange := last[path]
 		if p.way == wayPaths && slices.Contains(diff, path) {
 			is, i = inChange, indexed{entry: want, skip: i.skip}
 		}
@@ -247,19 +330,19 @@ func (p *plan) inTheWay(landed tree) bool {
 
 // followed is the state of a worktree that has gone along with what landed.
 func (p *plan) followed(landed tree) state {
-	last := p.steps[len(p.steps)-1]
+	last := p.last()
 	after := p.before.clone()
 	after.head = landed
 	if p.way == wayPaths {
-		for _, path := range differing(last.from, last.to) {
-			if e, there := last.to[path]; there {
+		for _, path := range p.diff() {
+			if e, there := last[path]; there {
 				put(after.index, path, indexed{entry: e, skip: p.before.index[path].skip})
 			} else {
 				delete(after.index, path)
 			}
 		}
 	}
-	for _, path := range differing(last.to, landed) {
+	for _, path := range differing(last, landed) {
 		skip := after.index[path].skip
 		if e, there := landed[path]; there {
 			put(after.index, path, indexed{entry: e, skip: skip})

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -85,7 +86,8 @@ func TestLandsWhatWasChosenAndNothingElse(t *testing.T) {
 	close(numbers)
 	wg.Wait()
 	t.Logf("seed %d, %d cases\n%s", seed, to-from, counts)
-	if missing := counts.missing(); len(missing) > 0 && to-from >= campaign {
+	missing := slices.DeleteFunc(counts.missing(), func(f feature) bool { return f == signing && images.key == "" })
+	if len(missing) > 0 && to-from >= campaign {
 		t.Errorf("never drawn: %q", missing)
 	}
 }

@@ -30,10 +30,10 @@ func (c *caseOf) run() {
 	} else if c.chance(4, heldWay) {
 		c.acquire()
 	}
-	for range rounds {
+	for c.round = range rounds {
 		p := c.draw()
 		if c.onto != "" {
-			p.refused = "a target that does not exist beside others"
+			p.refuse(0, "a target that does not exist beside others")
 			p.args = append([]string{"--onto", c.onto}, p.args...)
 		}
 		seen := c.look()
@@ -63,7 +63,7 @@ func (c *caseOf) acquire() {
 func (c *caseOf) othersLand() func() {
 	dir := c.otherSeat()
 	env := gittest.With(c.env, "GIT_DIR", "GIT_WORK_TREE", "GIT_LEASE_SESSION")
-	cmd := gittest.Command(c.t, env, dir, "git-land", append(append([]string{"--timeout", "3s"}, landing...), "-m", theirFile, "--", theirFile)...)
+	cmd := gittest.Command(c.t, env, dir, "git-land", append(append([]string{"--timeout", "3s"}, landing...), "-m", c.theirFile(), "--", c.theirFile())...)
 	done := make(chan gittest.Result, 1)
 	go func() { done <- gittest.Run(c.t, cmd) }()
 	return func() {

@@ -1,0 +1,111 @@
+package property
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gitland/internal/gittest"
+	"gitland/internal/object"
+)
+
+// drawGuards says what a guard is to refuse, and allows it sometimes.
+func (c *caseOf) drawGuards(p *plan) {
+	unpushed := slices.ContainsFunc(p.steps, func(s step) bool {
+		return s.to["sub"] != s.from["sub"] && c.image.unpushed(s.to["sub"])
+	})
+	if !unpushed || p.refused != "" {
+		return
+	}
+	if c.r.IntN(2) == 0 {
+		c.has(guardAllowed)
+		p.args = append(p.args, "--allow", "submodule")
+		return
+	}
+	c.has(guardRefuses)
+	p.refuse(5, "a commit of a submodule that its remote lacks")
+}
+
+// unpushed reports whether an entry is the commit that the submodule's remote lacks.
+func (im *image) unpushed(e entry) bool {
+	return e.mode == gitlink && e.data == string(im.moved[len(im.moved)-1])
+}
+
+// drawHooks installs hooks of a commit, as scripts that leave the work tree alone.
+func (c *caseOf) drawHooks(p *plan) {
+	hooks := filepath.Join(c.gitDir, "hooks")
+	c.must(os.RemoveAll(hooks))
+	if c.r.IntN(100) >= 20 || !p.makes() || len(p.steps) > 1 {
+		return
+	}
+	c.must(os.MkdirAll(hooks, 0o777))
+	install := func(name, text string) { gittest.Script(c.t, filepath.Join(hooks, name), "#!/bin/sh\n"+text+"\n") }
+	skipped := c.chance(35, hookSkipped)
+	if skipped {
+		p.args = append(p.args, "--no-verify")
+	}
+	switch runs := !p.commits() && !skipped; c.r.IntN(4) {
+	case 0:
+		c.has(hookSilent)
+		install("pre-commit", "exit 0")
+	case 1:
+		c.has(hookChanges)
+		blob := c.local.write(object.Blob, []byte("by a hook\n"))
+		install("pre-commit", fmt.Sprintf("git update-index --add --cacheinfo 100644,%s,hooked", blob))
+		if runs {
+			p.refuse(4, "a hook changed the content")
+		}
+	case 2:
+		c.has(hookFails)
+		install("pre-commit", "exit 1")
+		if runs {
+			p.refuse(5, "a hook failed")
+		}
+	case 3:
+		c.has(hookMessage)
+		install("commit-msg", `echo "By a hook" >>"$1"`)
+		if !skipped {
+			p.steps[0].message += "By a hook\n"
+		}
+	}
+}
+
+// sign has git sign commits, where it can.
+func (c *caseOf) sign(key string) {
+	c.git("config", "commit.gpgSign", "true")
+	c.git("config", "gpg.format", "ssh")
+	c.git("config", "user.signingKey", key)
+	c.git("config", "gpg.ssh.allowedSignersFile", key+".allowed")
+}
+
+// checkSigned looks at the signature of a commit.
+func (c *caseOf) checkSigned(oid object.OID) {
+	c.t.Helper()
+	if r := gittest.Run(c.t, gittest.Command(c.t, c.env, c.top, "git", "verify-commit", string(oid))); r.Code != 0 {
+		c.t.Errorf("%s is not signed: %s", oid, r.Stderr)
+	}
+}
+
+// drawExpected names the commits that target and HEAD are to be at.
+func (c *caseOf) drawExpected(p *plan) {
+	head := c.head
+	if p.apart {
+		head = p.steps[len(p.steps)-1].oid
+	}
+	switch roll := c.r.IntN(100); {
+	case head == "" || c.tip == "":
+	case roll < 4:
+		c.has(expectHead)
+		p.args = append(p.args, "--expect-head", string(head))
+	case roll < 6:
+		c.has(expectHead)
+		p.args = append(p.args, "--expect-head", strings.Repeat("0", len(head)-1)+"1")
+		p.refuse(5, "another HEAD was expected")
+	case roll < 10 && p.onlyOn == "":
+		c.has(expectBase)
+		p.onlyOn = c.tip
+		p.args = append(p.args, "--expect-base", string(c.tip))
+	}
+}
