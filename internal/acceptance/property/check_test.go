@@ -172,7 +172,7 @@ func (c *caseOf) outcome(p *plan, seen sight) outcome {
 			if p.way == wayForward && one.oid != s.oid {
 				c.t.Errorf("landed as %s, and not as it is: %s", one.oid, s.oid)
 			}
-			if c.drawn[signing] && p.makes() {
+			if c.drawn[signing] && one.oid != s.oid {
 				c.checkSigned(one.oid)
 			}
 			o.tree = to

@@ -19,7 +19,6 @@ type plan struct {
 	landing bool       // others land, too
 	onlyOn  object.OID // where the target must be, if anywhere
 	apart   bool       // HEAD is not what lands
-	signed  bool
 	// refused means that it must not land, and why, with code unless that is 0; unsure
 	// that it need not.
 	refused, unsure string
