@@ -94,7 +94,7 @@ func TestPolicyChangesMeanwhile(t *testing.T) {
 	}
 	gittest.Git(t, remote, "branch", "next", "main")
 	agrees(t, remote, "main", "[land]\n\tonto = next\n")
-	s.force("--", "src/a") // of which a mirror that is fresh knows nothing
+	s.force("--allow", "paths", "--", "src/a") // of which a mirror that is fresh knows nothing
 	if got := gittest.Git(t, remote, "diff", "--name-only", "next~", "next"); got != "src/a" {
 		t.Errorf("landed %q on next", got)
 	}

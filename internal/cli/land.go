@@ -101,7 +101,7 @@ func allowFlag() cli.Flag {
 		names = append(names, string(g))
 	}
 	var allowed []land.Guard // it can be given several times
-	return generic("allow", "`GUARD` that is not to refuse: "+strings.Join(names, ", "), func(text string) ([]land.Guard, error) {
+	return generic("allow", "`GUARD` that is not to refuse, as its refusal calls it", func(text string) ([]land.Guard, error) {
 		if !slices.Contains(names, text) {
 			return nil, fmt.Errorf("no guard of that name; there are %s", strings.Join(names, ", "))
 		}

@@ -307,8 +307,9 @@ func (t *TempIndex) AddFromTop(ctx context.Context, paths ...string) error {
 	}
 	// Git has added nothing at all because of the one that does not match.
 	none := err
-	for _, path := range paths {
-		switch err := t.add(ctx, t.repo.Top, []string{path}); {
+	taken, away := split(paths)
+	for _, path := range taken {
+		switch err := t.add(ctx, t.repo.Top, append([]string{path}, away...)); {
 		case err == nil:
 			none = nil
 		case !errors.Is(err, ErrNoMatch):
@@ -318,17 +319,21 @@ func (t *TempIndex) AddFromTop(ctx context.Context, paths ...string) error {
 	return none
 }
 
+// noAdvice keeps git add from saying what to do about what it does not take: we do.
+var noAdvice = []string{"advice.addEmbeddedRepo=false", "advice.addIgnoredFile=false", "advice.updateSparsePath=false"}
+
 func (t *TempIndex) add(ctx context.Context, dir string, paths []string) error {
 	args := []string{"add", "-A", "--"} // without paths, -A is the whole work tree
-	_, err := t.repo.run(ctx, command{args: append(args, exclusionsFirst(paths)...), dir: dir, config: []string{"advice.addEmbeddedRepo=false"}})
+	_, err := t.repo.run(ctx, command{args: append(args, exclusionsFirst(paths)...), dir: dir, config: noAdvice})
 	if ExitCode(err) == 128 && len(paths) > 0 {
 		// Git dies both for an unmatched pathspec and for an unreadable file.
+		paths, away := split(paths)
 		unmatched := func(paths ...string) bool {
-			_, err := t.repo.run(ctx, command{reading: true, dir: dir, args: append([]string{
-				"ls-files", "--error-unmatch", "--cached", "--others", "--exclude-standard", "-z", "--"}, paths...)})
+			_, err := t.repo.run(ctx, command{reading: true, dir: dir, args: slices.Concat([]string{
+				"ls-files", "--error-unmatch", "--cached", "--others", "--exclude-standard", "-z", "--"}, away, paths)})
 			return ExitCode(err) == 1
 		}
-		if unmatched(paths...) {
+		if len(paths) > 0 && unmatched(paths...) {
 			for len(paths) > 1 { // which one is it
 				half := len(paths) / 2
 				if unmatched(paths[:half]...) {
@@ -347,27 +352,49 @@ func (t *TempIndex) add(ctx context.Context, dir string, paths []string) error {
 // The order means nothing, but git add (2.39 to 2.56) cuts what the others have in common
 // off those behind them, too: of "src/new :!docs" it would add nothing, without a word.
 func exclusionsFirst(paths []string) []string {
-	sorted := slices.Clone(paths)
-	slices.SortStableFunc(sorted, func(a, b string) int {
-		switch {
-		case excludes(a) == excludes(b):
-			return 0
-		case excludes(a):
-			return -1
-		}
-		return 1
-	})
-	return sorted
+	taken, away := split(paths)
+	return append(away, taken...)
 }
 
-// excludes reports whether a pathspec takes something away from the others.
-func excludes(spec string) bool {
+// split tells the pathspecs that take something away from the others.
+func split(paths []string) (taken, away []string) {
+	for _, path := range paths {
+		if Excludes(path) {
+			away = append(away, path)
+		} else {
+			taken = append(taken, path)
+		}
+	}
+	return taken, away
+}
+
+// Excludes reports whether a pathspec takes something away from the others.
+func Excludes(spec string) bool {
 	if magic, long := strings.CutPrefix(spec, ":("); long {
 		magic, _, _ = strings.Cut(magic, ")")
 		return slices.Contains(strings.Split(magic, ","), "exclude")
 	}
 	short := spec[:len(spec)-len(strings.TrimLeft(spec, ":/!^"))]
 	return strings.HasPrefix(short, ":") && strings.ContainsAny(short, "!^")
+}
+
+// Ignored are those of the pathspecs, as Add takes them, that git ignores.
+func (t *TempIndex) Ignored(ctx context.Context, paths ...string) ([]string, error) {
+	out, err := t.repo.run(ctx, command{reading: true, args: []string{"check-ignore", "-z", "--stdin"}, stdin: []byte(strings.Join(paths, "\x00") + "\x00")})
+	if err != nil && ExitCode(err) != 1 { // none
+		return nil, err
+	}
+	return strings.FieldsFunc(out, func(r rune) bool { return r == 0 }), nil
+}
+
+// DiffIndex lists the paths in which the copy differs from a tree, within a scope, as
+// Repo.DiffIndex does.
+func (t *TempIndex) DiffIndex(ctx context.Context, tree object.OID, scope Scope) ([]Change, error) {
+	dir := ""
+	if scope.FromTop {
+		dir = t.repo.Top
+	}
+	return t.repo.diffIndex(ctx, dir, tree, scope.Paths, "--ita-invisible-in-index")
 }
 
 // WriteTree stores the copy as a tree.

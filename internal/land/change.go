@@ -4,12 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
@@ -32,18 +28,19 @@ const (
 type change struct {
 	asked    Selection // by which it was chosen
 	kind     kind
-	chosen   git.Scope    // pathspecs that chose it
-	at       git.Position // of HEAD when it was read; zero where a journal tells
-	branch   object.Ref   // that HEAD is on; empty when detached
-	head     object.OID   // HEAD's commit, or that of Selection.Head; empty when unborn
-	headTree object.OID   // its tree; the empty tree when unborn
-	ref      string       // that names head; empty when none does
-	here     object.OID   // HEAD's commit
-	apart    bool         // it is not head: nothing here is what lands
-	tree     object.OID   // HEAD's tree with the change: the change's own tree
-	diff     []git.Change // from headTree to tree
-	staged   []git.Change // fromPaths: where the index was not as headTree, within the paths
-	stamp    string       // of the index then
+	chosen   git.Scope         // pathspecs that chose it
+	at       git.Position      // of HEAD when it was read; zero where a journal tells
+	branch   object.Ref        // that HEAD is on; empty when detached
+	head     object.OID        // HEAD's commit, or that of Selection.Head; empty when unborn
+	headTree object.OID        // its tree; the empty tree when unborn
+	ref      string            // that names head; empty when none does
+	here     object.OID        // HEAD's commit
+	apart    bool              // it is not head: nothing here is what lands
+	tree     object.OID        // HEAD's tree with the change: the change's own tree
+	diff     []git.Change      // from headTree to tree
+	staged   []git.Change      // fromPaths: where the index was not as headTree, within the paths
+	around   []git.StatusEntry // fromPaths: what was not as HEAD has it, anywhere, but for untracked files
+	stamp    string            // of the index then
 	// index is the copy of the index in which the change was made, while it
 	// differs from the index in nothing but the change.
 	index    *git.TempIndex
@@ -84,7 +81,7 @@ func readChange(ctx context.Context, l *ledger.Ledger, s Selection, landPaths []
 			return c, errNoWorkTree()
 		}
 		c.kind, c.chosen = fromPaths, git.Scope{Paths: s.Paths}
-		err = c.takePaths(ctx, repo, id)
+		err = c.takePaths(ctx, l, id)
 	case repo.Top != "":
 		if s.commitsAlone() { // then land.paths choose nothing
 			landPaths = nil
@@ -94,7 +91,7 @@ func readChange(ctx context.Context, l *ledger.Ledger, s Selection, landPaths []
 		}
 		if len(landPaths) > 0 {
 			c.kind, c.chosen = fromPaths, git.Scope{Paths: landPaths, FromTop: true}
-			err = c.takePaths(ctx, repo, id)
+			err = c.takePaths(ctx, l, id)
 			if err == nil && len(c.diff) > 0 {
 				break
 			}
@@ -107,9 +104,6 @@ func readChange(ctx context.Context, l *ledger.Ledger, s Selection, landPaths []
 		}
 	default:
 		err = c.takeCommits(ctx, repo, landPaths)
-	}
-	if err == nil {
-		err = c.check()
 	}
 	if err != nil {
 		c.drop()
@@ -179,39 +173,6 @@ func (c change) rebase(l *ledger.Ledger, target object.Ref) string {
 	return fault.Command("git", "switch", "--detach", string(c.head)) + " && " + command
 }
 
-// takePaths builds the tree of HEAD with the working tree's content of chosen
-// paths.
-func (c *change) takePaths(ctx context.Context, repo *git.Repo, id string) error {
-	var wg sync.WaitGroup
-	var stagedErr error
-	c.stamp = repo.IndexStamp()
-	wg.Go(func() { c.staged, stagedErr = repo.DiffEntries(ctx, c.headTree, c.chosen) })
-	defer wg.Wait()
-	index, err := repo.TempIndex(ctx, id)
-	if err != nil {
-		return err
-	}
-	c.index = index
-	plain, err := c.addTo(ctx, repo, index)
-	if err != nil {
-		return err
-	}
-	wg.Wait()
-	if !plain || len(c.staged) > 0 {
-		c.drop()
-	}
-	var unmerged []string
-	for _, d := range c.staged {
-		if d.Unmerged {
-			unmerged = append(unmerged, d.Path)
-		}
-	}
-	if len(unmerged) > 0 {
-		return fault.New(fault.Conflict, "%s is in the middle of a merge", shortList(unmerged)).WithHint("git status")
-	}
-	return stagedErr
-}
-
 // drop removes the copy of the index.
 func (c *change) drop() {
 	if c.index != nil {
@@ -240,81 +201,6 @@ func (c change) indexed(entries []git.IndexEntry) []git.IndexEntry {
 	})
 }
 
-// addTo adds the chosen paths to a copy of the index. Most often nothing else is
-// staged, and then the copy is HEAD but for them; where something is, the copy
-// is first made equal to HEAD, and addTo returns false.
-func (c *change) addTo(ctx context.Context, repo *git.Repo, index *git.TempIndex) (plain bool, err error) {
-	for _, reset := range []bool{false, true} {
-		if reset {
-			if err := index.Reset(ctx, c.headTree); err != nil {
-				return false, err
-			}
-		}
-		if err := c.add(ctx, index); err != nil && reset {
-			return false, c.notAdded(err)
-		} else if err != nil {
-			continue
-		}
-		tree, err := index.WriteTree(ctx)
-		if err != nil && !reset {
-			continue // in the middle of a merge, elsewhere
-		}
-		if err != nil {
-			return false, err
-		}
-		c.tree = tree
-		if c.diff, err = repo.DiffTrees(ctx, c.headTree, tree); err != nil {
-			return false, err
-		}
-		if reset || c.onlyChosen(repo.Prefix) {
-			return !reset, nil
-		}
-	}
-	return false, nil
-}
-
-func (c *change) add(ctx context.Context, index *git.TempIndex) error {
-	if c.chosen.FromTop {
-		return index.AddFromTop(ctx, c.chosen.Paths...)
-	}
-	return index.Add(ctx, c.chosen.Paths...)
-}
-
-// notAdded tells why git does not take the chosen paths.
-func (c *change) notAdded(err error) error {
-	none, unmatched := errors.AsType[*git.NoMatchError](err)
-	switch {
-	case unmatched:
-		f := fault.New(fault.Usage, "the path %s matches no file", none.Path).WithHint("git status   (it names what has changed)")
-		f.Err = err
-		return f
-	case git.ExitCode(err) == 1: // git-add(1): ignored, or outside a sparse checkout
-		return fault.New(fault.Conflict, "git does not take one of the chosen paths (%s), which it ignores or leaves out here", shortList(c.chosen.Paths)).
-			WithHint("%s", fault.Command(append([]string{"git", "check-ignore", "-v", "--"}, c.chosen.Paths...)...))
-	}
-	return err
-}
-
-// onlyChosen reports whether every path of the diff is certainly one of those
-// chosen. A pathspec with anything special in it is left to git.
-func (c *change) onlyChosen(prefix string) bool {
-	if c.chosen.FromTop {
-		prefix = ""
-	}
-	for _, d := range c.diff {
-		if !slices.ContainsFunc(c.chosen.Paths, func(spec string) bool {
-			if strings.ContainsAny(spec, ":*?[\\") {
-				return false
-			}
-			full := path.Clean(prefix + spec)
-			return full == "." || d.Path == full || strings.HasPrefix(d.Path, full+"/")
-		}) {
-			return false
-		}
-	}
-	return true
-}
-
 // takeStaged builds the tree of HEAD with what is staged, within the given
 // pathspecs. It leaves c.kind empty when nothing is.
 func (c *change) takeStaged(ctx context.Context, l *ledger.Ledger, within []string, id string) error {
@@ -324,12 +210,8 @@ func (c *change) takeStaged(ctx context.Context, l *ledger.Ledger, within []stri
 		return err
 	}
 	c.kind, c.chosen, c.diff = fromStaged, git.Scope{Paths: within, FromTop: true}, staged
-	if err := c.check(); err != nil {
+	if err := c.halfDone(l); err != nil {
 		return err
-	}
-	if _, err := os.Stat(filepath.Join(repo.GitDir, "MERGE_HEAD")); err == nil {
-		return fault.New(fault.Conflict, "a merge is under way, and what is staged is its result").
-			WithHint("git commit && %s", c.landNext(l))
 	}
 	if len(within) == 0 {
 		c.tree, err = repo.WriteTree(ctx)
@@ -375,20 +257,6 @@ func newEntries(diff []git.Change) []git.IndexEntry {
 		entries = append(entries, git.IndexEntry{Mode: d.NewMode, OID: d.New, Path: d.Path})
 	}
 	return entries
-}
-
-// check refuses what nobody means to land.
-func (c change) check() error {
-	for _, d := range c.diff {
-		switch {
-		case d.Unmerged:
-			return fault.New(fault.Conflict, "%s is in the middle of a merge", d.Path).WithHint("git status")
-		case d.IsSubmodule() && d.OldMode != "160000":
-			return fault.New(fault.Conflict, "%s is a repository of its own, and would land as a reference to it that nobody else can follow", d.Path).
-				WithHint("%s", fault.Command("git", "submodule", "add", "URL", d.Path))
-		}
-	}
-	return nil
 }
 
 // message is the commit message of the paragraphs given with -m.

@@ -7,7 +7,6 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/ledger"
-	"gitland/internal/object"
 	"gitland/internal/policy"
 )
 
@@ -18,13 +17,19 @@ type Guard string
 // The guards that can be told to let something pass.
 const (
 	GuardEmpty     Guard = "empty"     // commits that change nothing
+	GuardFiles     Guard = "files"     // more files than land.maxFiles
+	GuardLFS       Guard = "lfs"       // a pointer of git-lfs without its object
 	GuardMode      Guard = "mode"      // another way to land commits than the team's
+	GuardPaths     Guard = "paths"     // a chosen path outside of land.paths
+	GuardRename    Guard = "rename"    // one half of a renaming
 	GuardSignature Guard = "signature" // a signature that a rebase would drop
-	GuardSubmodule Guard = "submodule" // a commit of a submodule that its remote lacks
+	GuardSubmodule Guard = "submodule" // a submodule that nobody else could check out
 )
 
 // Guards are all of them.
-func Guards() []Guard { return []Guard{GuardEmpty, GuardMode, GuardSignature, GuardSubmodule} }
+func Guards() []Guard {
+	return []Guard{GuardEmpty, GuardFiles, GuardLFS, GuardMode, GuardPaths, GuardRename, GuardSignature, GuardSubmodule}
+}
 
 // guard asks all guards about a plan that would land something. What they refuse is a
 // fault of class Conflict.
@@ -39,6 +44,10 @@ func (p *plan) guard(ctx context.Context, l *ledger.Ledger) error {
 	}{
 		{GuardEmpty, p.guardEmpty},
 		{GuardSignature, p.guardSignatures},
+		{GuardFiles, p.guardFiles},
+		{GuardPaths, p.guardPaths},
+		{GuardRename, p.guardRenames},
+		{GuardLFS, p.guardPointers},
 		{GuardSubmodule, p.guardSubmodules},
 	} {
 		if slices.Contains(p.change.asked.Allow, g.name) {
@@ -90,31 +99,44 @@ func (p *plan) diffs(ctx context.Context, l *ledger.Ledger) ([][]git.Change, err
 	return diffs, nil
 }
 
-// guardSubmodules refuses a commit of a submodule that its remote lacks: whoever gets
-// the landing could not check it out.
-func (p *plan) guardSubmodules(ctx context.Context, l *ledger.Ledger, diffs [][]git.Change) error {
-	var paths []string
-	commits := map[string][]object.OID{}
+// guardFiles refuses more files than are allowed to land at once: mostly, something was
+// generated, or the whole tree was formatted.
+func (p *plan) guardFiles(_ context.Context, l *ledger.Ledger, diffs [][]git.Change) error {
+	max := p.view.Policy.MaxFiles
+	files := map[string]bool{}
 	for _, diff := range diffs {
 		for _, d := range diff {
-			if !d.IsSubmodule() {
-				continue
-			}
-			if commits[d.Path] == nil {
-				paths = append(paths, d.Path)
-			}
-			commits[d.Path] = append(commits[d.Path], d.New)
+			files[d.Path] = true
 		}
 	}
-	for _, path := range paths {
-		missing, err := l.Repo.Unpushed(ctx, path, commits[path]...)
-		if err != nil {
-			return err
-		}
-		if missing != "" {
-			return fault.New(fault.Conflict, "the submodule %s is at %s, which its remote does not have, so that nobody else could check it out", path, missing.Short()).
-				WithHint("%s   (or, where others get it some other way: %s)", fault.Command("git", "-C", path, "push"), p.allowing(l, GuardSubmodule))
+	if max == 0 || len(files) <= max {
+		return nil
+	}
+	return fault.New(fault.Conflict, "%d files would land, and land.maxFiles is %d", len(files), max).
+		WithFacts(map[string]any{"files": len(files), "max_files": max}).
+		WithHint("%s", p.allowing(l, GuardFiles))
+}
+
+// guardPaths refuses chosen paths that are outside of land.paths. Commits land as they are.
+func (p *plan) guardPaths(ctx context.Context, l *ledger.Ledger, _ [][]git.Change) error {
+	within := p.view.Policy.Paths
+	if p.change.asked.Paths == nil || p.change.kind != fromPaths || len(within) == 0 {
+		return nil
+	}
+	inside, err := l.Repo.DiffTreesWithin(ctx, p.change.headTree, p.change.tree, git.Scope{Paths: within, FromTop: true})
+	if err != nil {
+		return err
+	}
+	var outside []string
+	for _, d := range p.change.diff {
+		if !slices.ContainsFunc(inside, func(in git.Change) bool { return in.Path == d.Path }) {
+			outside = append(outside, d.Path)
 		}
 	}
-	return nil
+	if len(outside) == 0 {
+		return nil
+	}
+	return fault.New(fault.Conflict, "%s is outside of land.paths (%s)", shortList(outside), shortList(within)).
+		WithFacts(map[string]any{"paths": outside}).
+		WithHint("%s", p.allowing(l, GuardPaths))
 }

@@ -42,6 +42,8 @@ type Policy struct {
 	Unit bool
 	// Mode is land.mode; empty is Rebase.
 	Mode Mode
+	// MaxFiles is land.maxFiles, how many files may land at once; 0 is any number.
+	MaxFiles int
 	// Protect are lease.protect: patterns of branches, as Match takes them.
 	Protect []string
 	// Setup is land.verify.setup, a command for each new verification worktree.
@@ -140,6 +142,7 @@ func (p Policy) over(own Policy) Policy {
 	if p.Paths == nil {
 		p.Paths = own.Paths
 	}
+	p.MaxFiles = cmp.Or(p.MaxFiles, own.MaxFiles)
 	p.Protect = slices.Concat(p.Protect, own.Protect) // who protects more has a reason
 	if p.Setup.Text == "" {
 		p.Setup = own.Setup
@@ -169,7 +172,7 @@ func Configured(c git.Config) (Policy, error) {
 }
 
 // files are the keys that mean something in the file, beside those of checks.
-var files = []string{"land.mode", "land.onto", "land.paths", "land.require", "land.verify.setup", "lease.name", "lease.protect"}
+var files = []string{"land.maxfiles", "land.mode", "land.onto", "land.paths", "land.require", "land.verify.setup", "lease.name", "lease.protect"}
 
 // clones are the keys that mean something in a clone's configuration alone.
 var clones = []string{"lease.remote", "lease.host", "lease.namespace", "lease.notesnamespace", "lease.sign", "land.wait", "land.verify.dir"}
@@ -237,7 +240,7 @@ func known(key string) bool {
 // set takes a setting that is no check, and says what is wrong with it.
 func (p *Policy) set(s git.Setting, shared bool) (why, hint string) {
 	hint = "git config --edit"
-	if s.Value == "" && (shared || s.Key != "land.mode" && s.Key != "land.onto" && s.Key != "lease.name" && s.Key != "land.require" && s.Key != "land.verify.setup") {
+	if s.Value == "" && (shared || s.Key != "land.maxfiles" && s.Key != "land.mode" && s.Key != "land.onto" && s.Key != "lease.name" && s.Key != "land.require" && s.Key != "land.verify.setup") {
 		return "is empty", hint
 	}
 	switch s.Key {
@@ -256,6 +259,15 @@ func (p *Policy) set(s git.Setting, shared bool) (why, hint string) {
 			return fmt.Sprintf("%q is not the name of a branch", s.Value), hint
 		}
 		p.Target = ref
+	case "land.maxfiles":
+		if p.MaxFiles = 0; s.Value == "" {
+			return "", ""
+		}
+		n, err := strconv.ParseUint(s.Value, 10, 31)
+		if err != nil || n == 0 {
+			return fmt.Sprintf("%q is no number of files", s.Value), "git config land.maxFiles 500"
+		}
+		p.MaxFiles = int(n)
 	case "land.paths":
 		if bad := badPathspec(s.Value, shared); bad != "" {
 			return fmt.Sprintf("%q %s", s.Value, bad), hint
