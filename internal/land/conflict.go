@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/ledger"
@@ -60,8 +61,12 @@ func (p *plan) conflict(ctx context.Context, l *ledger.Ledger, err error, commit
 	return f.WithHint("%s   (mend the conflict there, then: %s)", m.Begin, m.Finish)
 }
 
-// maxSide is how many commits of a side are named.
-const maxSide = 5
+// maxSide is how many commits of a side are named, and maxShown how much of what their
+// authors wrote.
+const (
+	maxSide  = 5
+	maxShown = 120
+)
 
 // A sideCommit changed a path that is in conflict.
 type sideCommit struct {
@@ -95,7 +100,8 @@ func side(ctx context.Context, l *ledger.Ledger, fork, tip object.OID, scope git
 			return commits, err
 		}
 		subject, _, _ := strings.Cut(c.Message, "\n")
-		commits = append(commits, sideCommit{oid, c.Author[:strings.LastIndex(c.Author, ">")+1], subject})
+		author := c.Author[:strings.LastIndex(c.Author, ">")+1]
+		commits = append(commits, sideCommit{oid, event.CleanText(author, maxShown), event.CleanText(subject, maxShown)})
 	}
 	return commits, err
 }

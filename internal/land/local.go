@@ -57,6 +57,8 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 	switch {
 	case err != nil:
 		return err.Error(), fallback, nil
+	case branch != s.change.branch && s.change.branch != "":
+		return "HEAD moved while the landing was under way", fault.Command("git", "switch", s.change.branch.Branch()) + " && " + s.rebase(), nil
 	case head.OID != expected || branch != s.change.branch:
 		return "HEAD moved while the landing was under way", fallback, nil
 	}
@@ -79,7 +81,9 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 		}
 	}
 	if !targetHere {
-		if outcome, hint, err := s.inTheWay(ctx); err != nil || outcome != "" {
+		if outcome, hint, err := s.inTheWay(ctx); err != nil {
+			return err.Error(), fallback, nil
+		} else if outcome != "" {
 			return outcome, hint, nil
 		}
 	}
@@ -103,7 +107,7 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 // inTheWay says why HEAD, or the branch that it is on, is not to be moved now: "" where
 // nothing is in the way of that.
 func (s *follower) inTheWay(ctx context.Context) (outcome, hint string, err error) {
-	repo, fallback := s.l.Repo, rebaseCommand(s.l, s.target)
+	repo, fallback := s.l.Repo, s.rebase()
 	// Both go on from where HEAD is: a bisection would take it for what it had chosen.
 	switch {
 	case repo.Bisecting():
@@ -117,7 +121,10 @@ func (s *follower) inTheWay(ctx context.Context) (outcome, hint string, err erro
 	if err != nil || len(keepers) == 0 {
 		return "", "", err
 	}
-	return kept(s.change.branch, keepers[0]), fault.Command("git", "switch", "--detach", s.commit.Short()) + "   (or, when it is free: " + fallback + ")", nil
+	if k := keepers[0]; k.Doing == "" {
+		return kept(s.change.branch, k), fault.Command("git", "-C", k.Path, "switch", "--detach") + " && " + fallback, nil
+	}
+	return kept(s.change.branch, keepers[0]), fallback + "   (when that is over)", nil
 }
 
 // kept says that a branch belongs to another worktree.

@@ -63,15 +63,19 @@ func (c change) detach() string {
 // bringCommand brings HEAD onto the target, and stops in the conflict.
 func (p *plan) bringCommand(l *ledger.Ledger, apart bool) string {
 	base := p.view.Base.Short() // which is here: it was fetched
+	rebase := []string{"git", "rebase", "--autostash"}
+	if moves, _ := l.Repo.Config.Bool("rebase.updaterefs", false); moves && apart {
+		rebase = append(rebase, "--no-update-refs") // or the branch that was left goes along
+	}
 	switch {
 	case p.merges():
 		return fault.Command("git", "merge", "--ff", "--no-edit", "--autostash", base)
 	case apart && p.change.kind == fromCommits:
-		return fault.Command("git", "rebase", "--autostash", base)
+		return fault.Command(append(rebase, base)...)
 	case apart:
-		return fault.Command("git", "rebase", "--autostash", "--onto", base, "HEAD^")
+		return fault.Command(append(rebase, "--onto", base, "HEAD^")...)
 	case !l.IsLocal() && l.Repo.Config.Get("remote."+l.Remote+".pushurl") != "":
-		return fault.Command("git", "rebase", "--autostash", base) // what git pull fetches from is another place
+		return fault.Command(append(rebase, base)...) // what git pull fetches from is another place
 	}
 	return rebaseCommand(l, p.view.Branch)
 }
