@@ -269,7 +269,7 @@ func followDead(ctx context.Context, l *ledger.Ledger, j journal, done *Conclusi
 	s := &follower{l: l, change: c, target: j.Branch, base: base, commit: a.Commit, tree: a.Tree}
 	outcome, hint, moves := s.bring(ctx, branch)
 	done.Local, done.Hint = outcome, hint
-	return errors.Join(l.Flush(ctx, "land: "+j.Unit, moves...), bringOthers(ctx, l, j, a))
+	return errors.Join(s.flush(ctx, "land: "+j.Unit, moves...), bringOthers(ctx, l, j, a))
 }
 
 // conclude ends one dead landing. After it returns no error nothing of the

@@ -24,6 +24,7 @@ type follower struct {
 	base   object.OID // of the target before
 	commit object.OID // of the target now
 	tree   object.OID // of commit
+	moved  bool       // index and files are at tree, and the branch is not
 }
 
 // bring moves index, files and branch, given the branch that HEAD is on. It
@@ -92,16 +93,28 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 		if _, statErr := os.Stat(lock); statErr == nil {
 			return "the index is locked by another git process", "when there is no such process any more: " + fault.Command("rm", lock) + "   (then run git land again)", nil
 		}
-		return "files here are in the way of what others landed: " + err.Error(), "commit or stash those, then run git land again", nil
+		return "files here are in the way of what others landed: " + err.Error(), s.rebase(), nil
 	}
 	if targetHere {
 		return "moved", "", nil
 	}
+	s.moved = true
 	move := git.Move{Ref: s.change.branch, New: s.commit, Old: git.Was(s.change.head)}
 	if s.change.branch == "" {
 		move.Ref = git.Head
 	}
 	return "moved", "", []git.Move{move}
+}
+
+// flush makes the ref updates that bring has left. Where a hook or a lock of the clone
+// does not let it, index and files go back: with the branch where it was, what others
+// landed would be shown as staged.
+func (s *follower) flush(ctx context.Context, message string, moves ...git.Move) error {
+	err := s.l.Flush(ctx, message, moves...)
+	if err != nil && s.moved && s.tree != s.change.tree {
+		err = errors.Join(err, s.l.Repo.MoveWorkTree(ctx, s.tree, s.change.tree, false))
+	}
+	return err
 }
 
 // inTheWay says why HEAD, or the branch that it is on, is not to be moved now: "" where
@@ -340,12 +353,13 @@ func (m *motion) bringAlong(ctx context.Context, b built) {
 		}
 	}
 	var moves []git.Move
-	m.result.Local, m.result.Hint, moves = m.follower(b).bring(ctx, branch)
+	s := m.follower(b)
+	m.result.Local, m.result.Hint, moves = s.bring(ctx, branch)
 	var target []git.Move
 	m.result.Kept, target = m.localTarget(ctx, b)
 	moves = append(moves, target...)
-	if err := m.l.Flush(ctx, "land: "+m.journal.Unit, moves...); err != nil {
-		m.result.Local, m.result.Hint = err.Error(), rebaseCommand(m.l, b.plan.view.Branch)
+	if err := s.flush(ctx, "land: "+m.journal.Unit, moves...); err != nil {
+		m.result.Local, m.result.Hint = err.Error(), s.rebase()
 	}
 }
 
