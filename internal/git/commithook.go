@@ -86,11 +86,28 @@ func (r *Repo) CleanMessage(ctx context.Context, text string) (string, error) {
 	return r.run(ctx, command{reading: true, args: args, stdin: []byte(text)})
 }
 
-// MessageFile writes a commit message for hooks into the git directory, which id makes a
-// name for. It is none of git's own, COMMIT_EDITMSG: others commit here at the same time.
-func (r *Repo) MessageFile(id, text string) (path string, err error) {
-	path = filepath.Join(r.GitDir, messageName(id))
-	return path, os.WriteFile(path, []byte(text), 0o600)
+// MessageFile writes a commit message for hooks and editors into the git directory, which
+// id makes a name for. Editors know it by its last component. It is not git's own of that
+// name: others commit here at the same time.
+func (r *Repo) MessageFile(id, text string) (path string, remove func(), err error) {
+	dir := filepath.Join(r.GitDir, messageName(id))
+	remove = func() { os.RemoveAll(dir) }
+	path = filepath.Join(dir, editMessage)
+	if err = os.Mkdir(dir, 0o700); err == nil {
+		err = os.WriteFile(path, []byte(text), 0o600)
+	}
+	if err != nil {
+		remove()
+	}
+	return path, remove, err
 }
+
+// LeaveMessage leaves a message that somebody has written where git commit leaves its last
+// one, for who looks for it.
+func (r *Repo) LeaveMessage(text string) error {
+	return os.WriteFile(filepath.Join(r.GitDir, editMessage), []byte(text), 0o666)
+}
+
+const editMessage = "COMMIT_EDITMSG"
 
 func messageName(id string) string { return "lease-message-" + id }

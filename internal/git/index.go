@@ -259,7 +259,7 @@ func (r *Repo) SweepTemporary(length int, alive func(id string) bool) {
 			id, ours = strings.CutPrefix(e.Name(), messageName(""))
 		}
 		if ours && len(id) >= length && !alive(id[:length]) {
-			os.Remove(filepath.Join(r.GitDir, e.Name()))
+			os.RemoveAll(filepath.Join(r.GitDir, e.Name()))
 		}
 	}
 }

@@ -82,23 +82,22 @@ func (h *hooked) run(ctx context.Context, m *motion, p plan) error {
 	}
 	h.text = d.text
 	names, err := m.hookNames(ctx, p)
-	if err != nil || len(names) == 0 {
-		if err == nil && d.edit {
-			h.text, err = m.edited(ctx, d)
-		}
+	if err != nil || len(names) == 0 && !d.edit {
 		return err
 	}
 	id := m.journal.Operation.String() + "-hooks"
-	index, err := m.change.scopedIndex(ctx, m.l.Repo, id)
+	var index *git.TempIndex
+	if len(names) > 0 {
+		if index, err = m.change.scopedIndex(ctx, m.l.Repo, id); err != nil {
+			return err
+		}
+		defer index.Close()
+	}
+	file, remove, err := m.l.Repo.MessageFile(id, h.text)
 	if err != nil {
 		return err
 	}
-	defer index.Close()
-	file, err := m.l.Repo.MessageFile(id, h.text)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file)
+	defer remove()
 	ask := func(name string, args ...string) error {
 		if !slices.Contains(names, name) {
 			return nil
@@ -125,7 +124,7 @@ func (h *hooked) run(ctx context.Context, m *motion, p plan) error {
 		return err
 	}
 	if d.edit {
-		if h.text, err = m.editedFile(ctx, d, file); err != nil {
+		if h.text, err = m.edit(ctx, d, file); err != nil {
 			return err
 		}
 	}
@@ -139,7 +138,9 @@ func (h *hooked) run(ctx context.Context, m *motion, p plan) error {
 		return fault.New(fault.Conflict, "the hooks (%s) left no message for the commit, and nothing landed", shortList(names)).
 			WithHint("mend them, and run git land again")
 	}
-	m.step("hooked", strings.Join(names, ", "))
+	if len(names) > 0 {
+		m.step("hooked", strings.Join(names, ", "))
+	}
 	return nil
 }
 
@@ -177,19 +178,6 @@ func (m *motion) askHook(ctx context.Context, index *git.TempIndex, name string,
 		return m.hookRefused(name)
 	}
 	return nil
-}
-
-// editedFile is edited for a draft that stands in a file, as a hook may have left it.
-func (m *motion) editedFile(ctx context.Context, d draft, file string) (string, error) {
-	var err error
-	if d.text, err = readMessage(file); err != nil {
-		return "", err
-	}
-	text, err := m.edited(ctx, d)
-	if err == nil {
-		err = os.WriteFile(file, []byte(text), 0o600)
-	}
-	return text, err
 }
 
 // scopedIndex is an index that has HEAD's tree with the change, and nothing else.

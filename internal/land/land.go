@@ -70,8 +70,8 @@ type Request struct {
 	Force  bool
 	Reason string
 
-	// Edit has the user edit a message that was composed; nil takes it as it is.
-	Edit    func(ctx context.Context, text string) (string, error)
+	// Edit has the user edit a message that was composed, in a file; nil takes it as it is.
+	Edit    func(ctx context.Context, file string) error
 	DryRun  bool
 	Warn    func(text string)       // told of each of Result.Warnings, when it comes up; may be nil
 	Step    func(step, text string) // told of each step done: verified, hooked, leased, based, committed, pushed; and "again", why they are taken anew

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -70,17 +71,33 @@ func (m *motion) compose(ctx context.Context, p plan) (d draft, err error) {
 	return d, err
 }
 
-// edited is the draft as the user has edited it.
-func (m *motion) edited(ctx context.Context, d draft) (string, error) {
+// edit has the user edit a draft in a file, as a hook may have left it, and writes what
+// comes of it there.
+func (m *motion) edit(ctx context.Context, d draft, file string) (string, error) {
 	defer func() { m.wait, m.start = lease.NewWaiter(m.r.Waiting), time.Now() }() // as with a check, it is no wait
-	text, err := m.r.Edit(ctx, d.text+d.by.advice(d.sign, d.what))
+	text, err := readMessage(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte(text+d.by.advice(d.sign, d.what)), 0o600)
+	}
+	if err == nil {
+		err = m.r.Edit(ctx, file)
+	}
+	if err == nil {
+		text, err = readMessage(file)
+	}
 	if err == nil {
 		text, err = d.by.edited(ctx, m.l.Repo, d.sign, text)
 	}
-	if err == nil && strings.TrimSpace(text) == "" {
-		err = fault.New(fault.Usage, "the message is empty, and nothing landed").WithHint("add -m '%s'", Message)
+	if err != nil {
+		return "", err
 	}
-	return text, err
+	if strings.TrimSpace(text) == "" {
+		return "", fault.New(fault.Usage, "the message is empty, and nothing landed").WithHint("add -m '%s'", Message)
+	}
+	if err := m.l.Repo.LeaveMessage(text); err != nil { // it may be wanted again
+		m.warn("the message is left nowhere, should the landing be refused: %v", err)
+	}
+	return text, os.WriteFile(file, []byte(text), 0o600)
 }
 
 // told are the messages of a stack, each of whole lines, and its authors, each once.
