@@ -58,6 +58,11 @@ func verifyChange(ctx context.Context, c *call) error {
 	case given && c.in.cut:
 		return fault.New(fault.Usage, "--tree names the whole tree: paths choose nothing from it")
 	}
+	for _, o := range []string{"head", "squash", "merge", "ff-only", "rebase", "expect-base", "expect-head", "allow"} {
+		if err := c.apart("tree", o); err != nil {
+			return err
+		}
+	}
 	l, selection, err := c.selection(ctx)
 	if err != nil {
 		return err

@@ -152,7 +152,7 @@ func readHead(ctx context.Context, repo *git.Repo, s Selection) (change, error) 
 	data, err := repo.Commit(ctx, commit)
 	c.apart = commit != c.head
 	c.head, c.headTree = commit, data.Tree
-	if c.apart || ref != "HEAD" {
+	if c.apart || ref != "" {
 		c.ref = ref
 	}
 	return c, err

@@ -24,6 +24,7 @@ const (
 // A hooked is what the hooks made of a change, and of its message.
 type hooked struct {
 	tree object.OID // of the change that they were shown
+	mode policy.Mode
 	text string
 	err  error
 	// by is the hook that changed the content, which is tree after it; "" for none.
@@ -49,8 +50,8 @@ func (m *motion) runHooks(ctx context.Context, p plan) error {
 		}
 		return nil
 	}
-	if m.hooked == nil || m.hooked.tree != m.change.tree {
-		m.hooked = &hooked{tree: m.change.tree, text: m.text}
+	if m.hooked == nil || m.hooked.tree != m.change.tree || m.hooked.mode != p.mode {
+		m.hooked = &hooked{tree: m.change.tree, mode: p.mode, text: m.text}
 		m.hooked.err = m.hooked.run(ctx, m, p)
 		if m.change.kind == fromCommits && p.mode == policy.Squash {
 			m.journal.Text = m.hooked.text

@@ -55,6 +55,7 @@ type Conclusion struct {
 	// left are moves of an override that was given up, which its pushes may make still,
 	// and missed those of one whose refs others have moved elsewhere.
 	left, missed []event.Update
+	expected     string // what --expect-head of it was
 	// Again is the whole command that would land its change anew, in the worktree
 	// that began it; empty where it has landed, or where that is not known here.
 	Again string `json:"again,omitempty"`
@@ -99,11 +100,12 @@ func (c Conclusion) String() string {
 // concludeDead brings the landings of this worktree that died to their end:
 // what reached the authority is finished, what did not is made unable to. It waits
 // for one that is under way, at most as long as patience says, and takes that off
-// it. kept means that one of them stays, of which a push may still arrive.
-func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source, patience *time.Duration) (kept bool, err error) {
+// it. kept means that one of them stays, of which a push may still arrive, and moved are
+// the heads that were expected by those that have landed and moved HEAD.
+func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source, patience *time.Duration) (kept bool, moved []string, err error) {
 	list, err := ListUnfinished(l.Dir)
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
 	for _, u := range list {
 		// Neither a check nor an override stops a landing.
@@ -125,18 +127,21 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source, pa
 			err = errors.Join(f, ctx.Err())
 		}
 		if err != nil {
-			return kept, err
+			return kept, moved, err
 		}
 		if c == nil {
 			continue // it ended between the look and the lock
 		}
 		kept = kept || c.Kept
+		if c.Landed && c.Local == localMoved {
+			moved = append(moved, c.expected)
+		}
 		l.Notice("%s", c)
 		if c.Hint != "" {
 			l.Notice("the local branch was left where it is: %s; hint: %s", c.Local, c.Hint)
 		}
 	}
-	return kept, nil
+	return kept, moved, nil
 }
 
 // outlive waits until the process of a landing is gone, and reports whether that
@@ -240,6 +245,7 @@ func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, from session.S
 		return Conclusion{}, err
 	}
 	c, a, base, err := s.conclude(ctx, reason)
+	c.expected = j.ExpectHead
 	if err == nil && !c.Landed && j.GitDir == l.Repo.Place() {
 		c.Again = j.again(ctx, l)
 	}

@@ -23,7 +23,7 @@ func (c *change) expectHead(ctx context.Context, repo *git.Repo) error {
 		return err
 	}
 	return fault.New(fault.Conflict, "%s is at %s, and --expect-head wants %s", c.name(), nonEmpty(string(c.head), "no commit"), want).
-		WithHint("see what has come to it: %s", fault.Command("git", "log", "--oneline", shown(want)+".."+c.name())).
+		WithHint("%s", whatCame(ctx, repo, want, c.head)).
 		WithFacts(map[string]any{"expected_head": want, "head": c.head})
 }
 
@@ -46,16 +46,19 @@ func (p *plan) expectBase(ctx context.Context, l *ledger.Ledger, planned bool) e
 	}
 	return fault.New(fault.Conflict, "%s at %s is at %s, and --expect-base wants %s", p.view.Branch.Branch(), l.Remote,
 		nonEmpty(string(p.view.Base), "no commit"), want).
-		WithHint("see what has come to it: %s", fault.Command("git", "log", "--oneline", shown(want)+".."+string(p.view.Base))).
+		WithHint("%s", whatCame(ctx, l.Repo, want, p.view.Base)).
 		WithFacts(map[string]any{"expected_base": want, "base": p.view.Base})
 }
 
-// shown begins a range of commits.
-func shown(want string) string {
-	if strings.Trim(want, "0") == "" {
-		return ""
+// whatCame is the command that shows what has come to a place since what was expected.
+func whatCame(ctx context.Context, repo *git.Repo, want string, now object.OID) string {
+	if now == "" {
+		return "git land status"
 	}
-	return want
+	if _, err := repo.Lookup(ctx, want+"^{commit}"); err == nil {
+		return fault.Command("git", "log", "--oneline", want+".."+now.Short()) + "   (what has come to it)"
+	}
+	return fault.Command("git", "log", "--oneline", "-5", now.Short()) + "   (what is there)"
 }
 
 // landedOn reports whether a record of the commit that has the change says that it

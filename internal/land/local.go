@@ -27,6 +27,9 @@ type follower struct {
 	moved  bool       // index and files are at tree, and the branch is not
 }
 
+// localMoved is what became of a local side that has followed.
+const localMoved = "moved"
+
 // bring moves index, files and branch, given the branch that HEAD is on. It
 // returns what became of them, the command that does by hand what it left
 // undone, and the ref updates that remain to be made.
@@ -34,12 +37,12 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 	repo := s.l.Repo
 	fallback := rebaseCommand(s.l, s.target)
 	switch {
-	case repo.Top == "":
-		return "no work tree", "", nil
-	case s.change.apart && branch == s.target && !s.l.IsLocal():
+	case s.change.apart && branch == s.target && !s.l.IsLocal() && repo.Top != "":
 		return "it is not what landed", fallback, nil
 	case s.change.apart:
 		return "", "", nil
+	case repo.Top == "":
+		return "no work tree", "", nil
 	}
 	targetHere := s.l.IsLocal() && s.change.branch == s.target
 	head, err := repo.Lookup(ctx, "HEAD^{commit}")
@@ -52,7 +55,7 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 	}
 	if err == nil && !targetHere && head.OID != expected && branch == s.change.branch {
 		if in, err := isIn(ctx, s.l, s.commit, head.OID); err == nil && in {
-			return "moved", "", nil // it has followed already
+			return localMoved, "", nil // it has followed already
 		}
 	}
 	switch {
@@ -96,14 +99,14 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 		return "files here are in the way of what others landed: " + err.Error(), s.rebase(), nil
 	}
 	if targetHere {
-		return "moved", "", nil
+		return localMoved, "", nil
 	}
 	s.moved = true
 	move := git.Move{Ref: s.change.branch, New: s.commit, Old: git.Was(s.change.head)}
 	if s.change.branch == "" {
 		move.Ref = git.Head
 	}
-	return "moved", "", []git.Move{move}
+	return localMoved, "", []git.Move{move}
 }
 
 // flush makes the ref updates that bring has left. Where a hook or a lock of the clone

@@ -33,7 +33,7 @@ func (p *plan) chooseMode(l *ledger.Ledger) error {
 // is left for when they may land.
 func (p *plan) planCommits(ctx context.Context, l *ledger.Ledger) error {
 	if len(p.stack) == 0 || len(p.change.outside) > 0 {
-		return p.nothingChosen(l)
+		return p.nothingChosen(ctx, l)
 	}
 	switch p.mode {
 	case policy.Squash, policy.Merge:
@@ -62,7 +62,7 @@ func (p *plan) isOnBase(c git.RevListEntry) bool { return slices.Contains(c.Pare
 // nothingChosen is for a HEAD without commits that the target lacks: it has landed,
 // unless there is something else here that may be meant; and for one with such
 // commits, and with something staged that was not chosen.
-func (p *plan) nothingChosen(l *ledger.Ledger) error {
+func (p *plan) nothingChosen(ctx context.Context, l *ledger.Ledger) error {
 	c := p.change
 	switch {
 	case len(c.outside) > 0 && len(p.stack) > 0:
@@ -79,6 +79,10 @@ func (p *plan) nothingChosen(l *ledger.Ledger) error {
 			WithHint("%s", c.landPaths(l, nil))
 	}
 	p.tree, p.already = p.baseTree, c.head
+	if in, err := isIn(ctx, l, c.head, p.view.Base); err != nil || in {
+		return err
+	}
+	p.already = p.view.Base // under other ids
 	return nil
 }
 
@@ -183,6 +187,10 @@ func (p *plan) planMerged(ctx context.Context, l *ledger.Ledger) (err error) {
 	fork, err := l.Repo.MergeBase(ctx, p.view.Base, p.change.head)
 	if err != nil {
 		return err
+	}
+	if fork == "" && l.Repo.IsShallow() {
+		return fault.New(fault.Conflict, "this clone is shallow, and has no commit that %s and %s have in common", p.change.name(), p.view.Branch.Branch()).
+			WithHint("%s   (then run git land again)", fault.Command("git", "fetch", "--unshallow", l.Remote))
 	}
 	if fork == "" {
 		return fault.New(fault.Conflict, "%s and %s have no commit in common, and cannot be merged", p.change.name(), p.view.Branch.Branch()).

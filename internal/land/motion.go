@@ -65,9 +65,13 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 	}
 	kept := false
 	if !r.DryRun {
+		var moved []string
 		var err error
-		if kept, err = concludeDead(ctx, l, r.Session, &r.Waiting.Limit); err != nil {
+		if kept, moved, err = concludeDead(ctx, l, r.Session, &r.Waiting.Limit); err != nil {
 			return Result{}, err
+		}
+		if slices.Contains(moved, r.ExpectHead) { // it was there when that began, which is this once more
+			r.ExpectHead = ""
 		}
 		sweep(l)
 	}
@@ -93,7 +97,7 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 		return m.result, err
 	}
 	if kept { // it has arrived meanwhile, or the branch has gone on without it
-		if _, err := concludeDead(context.WithoutCancel(ctx), l, r.Session, new(time.Duration)); err != nil {
+		if _, _, err := concludeDead(context.WithoutCancel(ctx), l, r.Session, new(time.Duration)); err != nil {
 			m.warn("an earlier landing is not concluded yet: %v", err)
 		}
 	}
