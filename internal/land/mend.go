@@ -95,6 +95,9 @@ func (p *plan) continueCommand() string {
 // Where it was none before, other things may be staged, so it says so.
 func (p *plan) landMended(l *ledger.Ledger) string {
 	s := p.change.asked
+	if p.change.apart { // which names it no more
+		s.Unit = chooseUnit(s, p.change, p.view.Branch)
+	}
 	if s.Head, s.ExpectHead, s.Paths = "", "", nil; p.change.kind != fromCommits {
 		s.Head = "HEAD"
 	}

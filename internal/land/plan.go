@@ -61,9 +61,9 @@ func planOn(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (pla
 	}
 	if c.kind == fromCommits {
 		p.stack = unlanded
-		if doing := l.Repo.Doing(); len(unlanded) > 0 && (doing == "rebase" || doing == "am") {
+		if doing := l.Repo.Doing(); len(unlanded) > 0 && !c.apart && (doing == "rebase" || doing == "am") {
 			return p, fault.New(fault.Conflict, "a %s is under way, and HEAD has only a part of its commits", doing).
-				WithHint("git %s --continue && %s", doing, c.landAll(l))
+				WithHint("git %s --continue && %s", doing, c.landNext(l))
 		}
 		return p, p.planCommits(ctx, l)
 	}
