@@ -32,20 +32,21 @@ type caseOf struct {
 	local  store // writes into the clone
 	server store // writes into the remote
 
-	sub    string     // cwd, from the top; "" at the top
-	branch string     // that HEAD is on; "" when detached
-	head   object.OID // HEAD; "" when unborn
-	onto   string     // the target, where it is not the usual one
-	s      state
-	there  tree       // the target at the remote
-	tip    object.OID // its commit
-	begun  bool       // in a lease that the session brought
-	round  int        // of landings, from 0
-	script []string   // what was done, for the report of a failure
+	sub        string     // cwd, from the top; "" at the top
+	branch     string     // that HEAD is on; "" when detached
+	head       object.OID // HEAD; "" when unborn
+	onto       string     // the target, where it is not the usual one
+	s          state
+	there      tree            // the target at the remote
+	tip        object.OID      // its commit
+	begun      bool            // in a lease that the session brought
+	round      int             // of landings, from 0
+	configured map[string]bool // for one landing
+	script     []string        // what was done, for the report of a failure
 }
 
 func newCase(t *testing.T, images *images, seed, n int) *caseOf {
-	c := &caseOf{t: t, r: rand.New(rand.NewPCG(uint64(seed), uint64(n))), seed: seed, n: n, drawn: map[feature]bool{}, env: images.env}
+	c := &caseOf{t: t, r: rand.New(rand.NewPCG(uint64(seed), uint64(n))), seed: seed, n: n, drawn: map[feature]bool{}, configured: map[string]bool{}, env: images.env}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("case %d: %s\nto repeat it: GITLAND_SEED=%d GITLAND_CASE=%d go test -count=1 -v ./internal/acceptance/property", n,

@@ -40,7 +40,7 @@ var indexOps = []op{
 	{stagedGone, 6, (*caseOf).stageGone},
 	{uncached, 5, (*caseOf).uncache},
 	{intentToAdd, 8, (*caseOf).intend},
-	{forcedIgnore, 0, (*caseOf).force},
+	{forcedIgnore, 5, (*caseOf).force},
 }
 
 // change applies n ops to a state.

@@ -82,16 +82,19 @@ const (
 	repoBranches  feature = "repository: branches of its own"
 	heldWay       feature = "under a lease that the session brought"
 
-	hookSilent   feature = "hook: passes"
-	hookChanges  feature = "hook: changes the content"
-	hookFails    feature = "hook: fails"
-	hookMessage  feature = "hook: changes the message"
-	hookSkipped  feature = "hook: --no-verify"
-	signing      feature = "signed commits"
-	guardRefuses feature = "guard: refuses"
-	guardAllowed feature = "guard: allowed"
-	expectHead   feature = "guard: --expect-head"
-	expectBase   feature = "guard: --expect-base"
+	hookSilent     feature = "hook: passes"
+	hookChanges    feature = "hook: changes the content"
+	hookFails      feature = "hook: fails"
+	hookMessage    feature = "hook: changes the message"
+	hookSkipped    feature = "hook: --no-verify"
+	signing        feature = "signed commits"
+	guardSubmodule feature = "guard: an unpushed commit of a submodule"
+	guardFiles     feature = "guard: more files than land.maxFiles"
+	guardPaths     feature = "guard: outside of land.paths"
+	guardRename    feature = "guard: half of a renaming"
+	guardAllowed   feature = "guard: allowed"
+	expectHead     feature = "guard: --expect-head"
+	expectBase     feature = "guard: --expect-base"
 
 	othersBefore    feature = "others: had pushed before"
 	othersMeanwhile feature = "others: push while it lands"
@@ -117,7 +120,8 @@ var features = []feature{
 	stagedPart, stagedOther, stagedBack, stagedGone, uncached, intentToAdd, forcedIgnore, ignoredFile, untracked,
 	scopePath, scopeDirectory, scopeWildcard, scopeMagic, dirtyInScope, dirtyOutside,
 	wayPaths, wayStaged, wayCommits, waySquash, wayMerge, wayForward, wayHead, wayPathsBeside, wayStagedBeside, wayTwice,
-	hookSilent, hookChanges, hookFails, hookMessage, hookSkipped, signing, guardRefuses, guardAllowed, expectHead, expectBase,
+	hookSilent, hookChanges, hookFails, hookMessage, hookSkipped, signing,
+	guardSubmodule, guardFiles, guardPaths, guardRename, guardAllowed, expectHead, expectBase,
 	repoSHA256, repoShallow, repoPartial, repoBare, repoLinked, repoSymlink, repoDirectory, repoSparse, repoSplit, repoFsmonitor,
 	repoSubmodule, repoEmpty, repoDetached, repoTopic, repoNewBranch, repoApart, repoFirst, repoStash, repoBranches, heldWay,
 	othersBefore, othersMeanwhile, othersLand, othersMerge, othersConflict, othersSame, othersInTheWay,

@@ -11,21 +11,114 @@ import (
 	"gitland/internal/object"
 )
 
-// drawGuards says what a guard is to refuse, and allows it sometimes.
+// A guarded plan is one that a guard refuses, unless that is allowed.
+type guarded struct {
+	name    string
+	feature feature
+	refuses func(c *caseOf, p *plan) bool
+	unsure  bool // the model cannot say it as exactly as the guard does
+}
+
+var guards = []guarded{
+	{"submodule", guardSubmodule, (*caseOf).landsUnpushed, false},
+	{"files", guardFiles, (*caseOf).landsTooMany, false},
+	{"paths", guardPaths, (*caseOf).landsOutside, false},
+	{"rename", guardRename, (*caseOf).landsHalf, true},
+}
+
+// drawGuards says what guards are to refuse, and allows it sometimes.
 func (c *caseOf) drawGuards(p *plan) {
-	unpushed := slices.ContainsFunc(p.steps, func(s step) bool {
-		return s.to["sub"] != s.from["sub"] && c.image.unpushed(s.to["sub"])
+	for _, key := range []string{"land.maxFiles", "land.paths"} {
+		if c.configured[key] {
+			c.git("config", "--unset", key)
+			delete(c.configured, key)
+		}
+	}
+	for _, g := range guards {
+		if p.refused != "" || !g.refuses(c, p) {
+			continue
+		}
+		c.has(g.feature)
+		switch {
+		case c.chance(50, guardAllowed):
+			p.args = append(p.args, "--allow", g.name)
+		case g.unsure:
+			p.unsure = string(g.feature)
+		default:
+			p.refuse(5, string(g.feature))
+		}
+	}
+}
+
+func (c *caseOf) configure(key, value string) {
+	c.git("config", key, value)
+	c.configured[key] = true
+}
+
+func (c *caseOf) landsUnpushed(p *plan) bool {
+	return slices.ContainsFunc(p.steps, func(s step) bool { return s.to["sub"] != s.from["sub"] && c.image.unpushed(s.to["sub"]) })
+}
+
+func (c *caseOf) landsTooMany(p *plan) bool {
+	if p.commits() || len(p.diff()) < 2 || c.r.IntN(12) > 0 {
+		return false
+	}
+	c.configure("land.maxFiles", fmt.Sprint(len(p.diff())-1))
+	return true
+}
+
+func (c *caseOf) landsOutside(p *plan) bool {
+	if p.way != wayPaths || c.r.IntN(16) > 0 {
+		return false
+	}
+	c.configure("land.paths", "src")
+	return slices.ContainsFunc(p.diff(), func(path string) bool { return !below("src")(path) })
+}
+
+// landsHalf reports whether one half of something that may be a renaming is chosen.
+func (c *caseOf) landsHalf(p *plan) bool {
+	if p.commits() {
+		return false
+	}
+	var gone, come, alsoGone, alsoCome []entry
+	chosen := p.diff()
+	for path := range union(c.s) {
+		h, was := c.s.head[path]
+		w, onDisk := c.s.work[path]
+		i, is := c.s.index[path]
+		e := c.s.clean(path, w)
+		if !onDisk {
+			e = i.entry
+		}
+		switch now, there := p.last()[path]; {
+		case slices.Contains(chosen, path) && !there:
+			gone = append(gone, h)
+		case slices.Contains(chosen, path):
+			if !was {
+				come = append(come, now)
+			}
+		case was && (!onDisk || !is):
+			alsoGone = append(alsoGone, h)
+		case !was && (is || !ignored(path)):
+			alsoCome = append(alsoCome, e, i.entry)
+		}
+	}
+	return alike(gone, alsoCome) || alike(come, alsoGone)
+}
+
+// alike reports whether an entry of each has enough lines of the other's.
+func alike(a, b []entry) bool {
+	return slices.ContainsFunc(a, func(one entry) bool {
+		return slices.ContainsFunc(b, func(other entry) bool {
+			common := 0
+			for _, line := range strings.Split(one.data, "\n") {
+				if line != "" && strings.Contains(other.data, line) {
+					common++
+				}
+			}
+			return common > 0
+		})
 	})
-	if !unpushed || p.refused != "" {
-		return
-	}
-	if c.r.IntN(2) == 0 {
-		c.has(guardAllowed)
-		p.args = append(p.args, "--allow", "submodule")
-		return
-	}
-	c.has(guardRefuses)
-	p.refuse(5, "a commit of a submodule that its remote lacks")
 }
 
 // unpushed reports whether an entry is the commit that the submodule's remote lacks.

@@ -209,11 +209,6 @@ func (c *caseOf) drawPaths(p *plan, unlanded []step) {
 			}
 		}
 	}
-	for path, e := range c.s.index {
-		if _, was := c.s.head[path]; !was && p.scope.matches(path) && ignored(path) && e != (indexed{}) {
-			p.unsure = "an ignored path was forced in" // FIXME: until scoped commits keep the index
-		}
-	}
 	diff := p.diff()
 	for path := range union(c.s) {
 		i, staged := c.s.index[path]
