@@ -144,7 +144,9 @@ func (c *change) add(ctx context.Context, l *ledger.Ledger, index *git.TempIndex
 		return c.notAdded(l, index.AddFromTop(ctx, c.chosen.Paths...), nil)
 	}
 	specs := c.chosen.Paths
-	for slices.ContainsFunc(specs, func(spec string) bool { return !git.Excludes(spec) }) {
+	// Exclusions alone choose all else; but not once what they stood beside is taken out.
+	includes := func(spec string) bool { return !git.Excludes(spec) }
+	for first := true; first || slices.ContainsFunc(specs, includes); first = false {
 		err := index.Add(ctx, specs...)
 		if err == nil {
 			return nil
@@ -226,7 +228,7 @@ func (c *change) outsideSparse(repo *git.Repo, err error) bool {
 // onlyChosen reports whether every path of the diff is certainly one of those
 // chosen. A pathspec with anything special in it is left to git.
 func (c *change) onlyChosen(repo *git.Repo) bool {
-	return !slices.ContainsFunc(c.diff, func(d git.Change) bool { return !c.covers(repo, d.Path) })
+	return !slices.ContainsFunc(c.chosen.Paths, git.Excludes) && !slices.ContainsFunc(c.diff, func(d git.Change) bool { return !c.covers(repo, d.Path) })
 }
 
 // covers reports whether a path, from the top, is one of those chosen by a plain pathspec.
