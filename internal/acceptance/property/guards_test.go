@@ -86,9 +86,9 @@ func (c *caseOf) landsHalf(p *plan) bool {
 		h, was := c.s.head[path]
 		w, onDisk := c.s.work[path]
 		i, is := c.s.index[path]
-		e := c.s.clean(path, w)
-		if !onDisk {
-			e = i.entry
+		e := i.entry
+		if onDisk {
+			e = c.s.clean(path, w)
 		}
 		switch now, there := p.last()[path]; {
 		case slices.Contains(chosen, path) && !there:

@@ -34,9 +34,12 @@ type step struct {
 	oid             object.OID // where it lands as it is
 }
 
+// refuse notes one reason more; which of several is told, and by which code, is not said.
 func (p *plan) refuse(code int, why string) {
 	if p.refused == "" {
 		p.refused, p.code = why, code
+	} else if code != p.code {
+		p.code = 0
 	}
 }
 
@@ -74,8 +77,11 @@ func (c *caseOf) draw() *plan {
 	if len(steps) == 0 && p.commits() {
 		p.way = wayPaths
 	}
-	c.has(p.way)
 	c.dirt(p)
+	if p.way == wayStaged && len(steps) > 0 && len(differing(c.s.head, c.s.staged())) == 0 {
+		p.way = wayCommits // for nothing is staged
+	}
+	c.has(p.way)
 	p.before = c.s.clone()
 
 	message := c.message()
