@@ -151,6 +151,10 @@ func explain(err error) []error {
 		}
 		return all
 	}
+	if unsafe, ok := errors.AsType[*git.UnsafeError](err); ok {
+		err = fault.New(fault.Failed, "%w", err).
+			WithHint("%s   (if you trust its owner: what is configured there runs commands)", fault.Command("git", "config", "--global", "--add", "safe.directory", unsafe.Path))
+	}
 	if errors.Is(err, git.ErrNoRepository) {
 		err = fault.New(fault.Failed, "%w", err).WithHint("cd to a clone first, or name one: git -C DIRECTORY ...")
 	}

@@ -47,6 +47,9 @@ func landsAlike(ts *testscript.TestScript, neg bool, args []string) {
 	gittest.CopyTree(scriptT{ts}, top, copied)
 	inside, err := filepath.Rel(top, here)
 	ts.Check(err)
+	if !filepath.IsLocal(inside) {
+		ts.Fatalf("%s is reached by another way than %s", here, top)
+	}
 
 	ts.Check(ts.Chdir(filepath.Join(copied, inside)))
 	git(append([]string{"add", "-A", "--"}, args...)...)

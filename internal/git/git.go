@@ -90,12 +90,32 @@ func (e *Error) Unwrap() error { return e.Err }
 var ErrNotFound = errors.New("not found")
 
 // ErrNoRepository says that the directory is in no git repository, or in one
-// that git refuses to use.
+// that git cannot use.
 var ErrNoRepository = errors.New("not in a git repository")
 
+// An UnsafeError is a repository that git refuses to use since it belongs to somebody else
+// (safe.directory in git-config(1)). Path is what to name there.
+type UnsafeError struct{ Path string }
+
+func (e *UnsafeError) Error() string {
+	return e.Path + " belongs to another user, so that git refuses to use it"
+}
+
+// unsafe finds out whether it is the owner that keeps git from using a repository: then
+// one is there as soon as any owner is trusted.
+func (r *Repo) unsafe(ctx context.Context) error {
+	for _, what := range []string{"--show-toplevel", "--absolute-git-dir"} {
+		out, err := r.run(ctx, command{reading: true, config: []string{"safe.directory=*"}, args: []string{"rev-parse", what}})
+		if path := strings.TrimSuffix(out, "\n"); err == nil && path != "" {
+			return &UnsafeError{path}
+		}
+	}
+	return nil
+}
+
 // Open finds the repository that opts.Dir is in. It returns an *OldError for
-// a git that is too old, and an error that wraps ErrNoRepository when there is
-// no repository.
+// a git that is too old, an *UnsafeError, and an error that wraps ErrNoRepository when
+// there is no repository.
 func Open(ctx context.Context, opts Options) (*Repo, error) {
 	r := &Repo{Dir: opts.Dir, given: opts.Environ, environ: childEnv(opts)}
 	// Side by side: on a slow machine the start of a process is most of what a
@@ -333,7 +353,7 @@ func (r *Repo) locate(ctx context.Context) error {
 		if err == nil {
 			err = fmt.Errorf("rev-parse: unexpected answer")
 		}
-		return fmt.Errorf("%w: %w", ErrNoRepository, err)
+		return cmp.Or(r.unsafe(ctx), fmt.Errorf("%w: %w", ErrNoRepository, err))
 	}
 	if len(lines) > 9 {
 		return fmt.Errorf("%w: a path with a line break in its name", ErrNoRepository)

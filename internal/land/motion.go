@@ -158,10 +158,10 @@ func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err er
 		}
 	}
 	var wg sync.WaitGroup
-	var changeErr, identErr error
+	var changeErr, identErr, authorErr error
 	wg.Go(func() { changeErr = m.readChange(ctx, expected.Paths) })
 	wg.Go(func() { _, identErr = m.l.Repo.Ident() })
-	wg.Go(func() { m.l.Repo.Author() }) // an error comes again when it is used
+	wg.Go(func() { _, authorErr = m.l.Repo.Author() })
 	if !m.r.DryRun {
 		view, guess = m.l.Mirror(ctx, m.r.Want)
 	}
@@ -169,7 +169,10 @@ func (m *motion) look(ctx context.Context) (view ledger.View, guess bool, err er
 		view, err = m.l.Fetch(ctx, m.r.Want)
 	}
 	wg.Wait()
-	if err := cmp.Or(changeErr, identErr, err); err != nil {
+	if m.change.kind == fromCommits { // which have their authors
+		authorErr = nil
+	}
+	if err := cmp.Or(changeErr, identErr, authorErr, err); err != nil {
 		return view, false, err
 	}
 	return view, guess, m.aim(ctx, view)

@@ -205,14 +205,34 @@ func (l *Ledger) learnHead(ctx context.Context, known *knowledge) error {
 		return l.saveKnowledge(*known)
 	}
 	// Git does not tell where an unborn HEAD points. The first landing in a
-	// remote without branches goes where this clone is; that is not kept.
+	// remote without branches goes where this clone is, if that is no topic; that
+	// is not kept.
 	if known.Head = ""; !l.hasBranches(list) {
-		known.Head, err = l.Repo.HeadBranch(ctx)
+		known.Head, err = l.firstBranch(ctx)
 	}
 	if err == nil && known.Head == "" {
 		err = noTarget("%s has no branch that its HEAD is on", l.Remote)
 	}
 	return err
+}
+
+// firstBranch is the branch with which a remote that has none begins, where this clone
+// says so: the current one, if it was made to follow the remote's, as git clone does, or
+// has the name of a first branch. Any other has to be asked for.
+func (l *Ledger) firstBranch(ctx context.Context) (object.Ref, error) {
+	branch, err := l.Repo.HeadBranch(ctx)
+	if err != nil || branch == "" {
+		return "", err
+	}
+	config, name := l.Repo.Config, branch.Branch()
+	switch {
+	case config.Get("branch."+name+".remote") == l.Remote:
+		return object.ParseRef(config.Get("branch." + name + ".merge"))
+	case slices.Contains([]string{"main", "master", config.Get("init.defaultbranch")}, name):
+		return branch, nil
+	}
+	return "", fault.New(fault.Usage, "%s has no branch yet, and it was not said that it begins with %s, which is checked out here", l.Remote, name).
+		WithHint("git config land.onto %s   (or which it is to be; or --onto)", fault.Command(name))
 }
 
 // KnownTarget is the branch where one lands that is told none, as far as this clone
