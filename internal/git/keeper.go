@@ -35,19 +35,24 @@ func (r *Repo) linked() []string {
 
 // Keepers are the other worktrees to which the branch belongs; this one, too, where it is
 // in the middle of something that will go back to it. It starts a process only where
-// there are other worktrees.
+// another worktree seems to have the branch checked out.
 func (r *Repo) Keepers(ctx context.Context, branch object.Ref) ([]Keeper, error) {
 	var keepers []Keeper
 	if doing := goingBack(r.GitDir, branch); doing != "" {
 		keepers = append(keepers, Keeper{r.Top, doing})
 	}
-	if !r.HasOtherWorktrees() {
-		return keepers, nil
-	}
+	ask := false
 	for _, dir := range append(r.linked(), r.CommonDir) {
-		if doing := goingBack(dir, branch); doing != "" && dir != r.GitDir {
+		if dir == r.GitDir {
+			continue
+		}
+		if doing := goingBack(dir, branch); doing != "" {
 			keepers = append(keepers, Keeper{workTreeOf(dir), doing})
 		}
+		ask = ask || mayBeOn(dir, branch)
+	}
+	if !ask {
+		return keepers, nil
 	}
 	all, err := r.Worktrees(ctx)
 	for i, w := range all {
@@ -70,6 +75,27 @@ func (r *Repo) isOwn(i int, w Worktree) bool {
 	}
 	other, err := os.Stat(w.Path)
 	return err == nil && os.SameFile(own, other)
+}
+
+// mayBeOn reports whether the HEAD of a worktree may be on the branch. Where it says
+// false that is certain: most other worktrees are those of other topics, or detached as
+// those for verification are, and git is not asked about them.
+func mayBeOn(gitDir string, branch object.Ref) bool {
+	file := filepath.Join(gitDir, "HEAD")
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() { // core.preferSymlinkRefs
+		return true
+	}
+	head, err := os.ReadFile(file)
+	ref, symbolic := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: ")
+	switch {
+	case err != nil, ref == "refs/heads/.invalid": // what a repository with reftable has there
+		return true
+	case symbolic:
+		return ref == string(branch)
+	}
+	_, err = object.ParseOID(ref)
+	return err != nil
 }
 
 // workTreeOf is where the files of a worktree are, by its git directory.
