@@ -42,10 +42,7 @@ func (m *motion) draft(ctx context.Context, p plan) (d draft, err error) {
 // do it.
 func (m *motion) compose(ctx context.Context, p plan) (d draft, err error) {
 	repo := m.l.Repo
-	stack := slices.DeleteFunc(slices.Clone(p.stack), func(c git.RevListEntry) bool { return len(c.Parents) > 1 }) // which bring nothing of their own
-	if len(stack) == 0 {
-		stack = p.stack
-	}
+	stack := p.work()
 	messages, authors, err := told(ctx, repo, stack)
 	if err != nil || len(messages) == 1 {
 		return draft{text: strings.Join(messages, "")}, err

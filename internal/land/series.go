@@ -30,7 +30,7 @@ func (p *plan) commits(ctx context.Context, l *ledger.Ledger, text string) (seri
 	case p.forward:
 		return series{tip: p.change.head, count: len(p.stack)}, nil
 	case p.mode == policy.Squash:
-		first, err := l.Repo.Commit(ctx, p.stack[0].OID)
+		first, err := l.Repo.Commit(ctx, p.work()[0].OID)
 		if err != nil {
 			return series{}, err
 		}
@@ -41,6 +41,16 @@ func (p *plan) commits(ctx context.Context, l *ledger.Ledger, text string) (seri
 		return s, err
 	}
 	return p.rebase(ctx, l)
+}
+
+// work is the stack without its merges, unless there is nothing else: they bring nothing of
+// their own.
+func (p *plan) work() []git.RevListEntry {
+	work := slices.DeleteFunc(slices.Clone(p.stack), func(c git.RevListEntry) bool { return len(c.Parents) > 1 })
+	if len(work) == 0 {
+		return p.stack
+	}
+	return work
 }
 
 // makes reports whether a commit with a message of its own is made, which no commit of the
