@@ -32,6 +32,10 @@ var ErrManyURLs = errors.New("has several URLs to push to; one place must decide
 // ErrNoRemote says that no remote of that name is configured.
 var ErrNoRemote = errors.New("no such remote")
 
+// ErrUnnameable says that git -c, which takes a name up to its first "=", cannot set
+// anything of a remote.
+var ErrUnnameable = errors.New(`has a "=" in its name, of which git -c can set nothing`)
+
 // Remote looks up a configured remote. Where a push URL is configured it is
 // used for reading too: with pushes alone one could never see whether they
 // arrived.
@@ -40,6 +44,9 @@ func (r *Repo) Remote(name string) (Remote, error) {
 	pushURLs := r.Config.All("remote." + name + ".pushurl")
 	if name == "" || strings.HasPrefix(name, "-") || len(urls) == 0 {
 		return Remote{}, fmt.Errorf("remote %q: %w", name, ErrNoRemote)
+	}
+	if strings.Contains(name, "=") {
+		return Remote{}, fmt.Errorf("remote %q: %w", name, ErrUnnameable)
 	}
 	if len(urls) > 1 || len(pushURLs) > 1 {
 		return Remote{}, fmt.Errorf("remote %q: %w", name, ErrManyURLs)

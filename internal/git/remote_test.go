@@ -29,9 +29,10 @@ func TestRemote(t *testing.T) {
 		"remote.push.url=file:///read", "remote.push.pushurl=file:///write",
 		"remote.pushes.url=file:///x", "remote.pushes.pushurl=file:///x", "remote.pushes.pushurl=file:///y",
 		"remote.pushonly.pushurl=file:///x", "url.file:///z.insteadOf=file:///one")
+	gittest.Git(t, dir, "remote", "add", "a=b", "file:///one")
 	r := open(t, dir)
 	for name, want := range map[string]error{
-		"one": nil, "push": nil, "two": git.ErrManyURLs, "pushes": git.ErrManyURLs, "pushonly": git.ErrNoRemote,
+		"a=b": git.ErrUnnameable, "one": nil, "push": nil, "two": git.ErrManyURLs, "pushes": git.ErrManyURLs, "pushonly": git.ErrNoRemote,
 		"": git.ErrNoRemote, "absent": git.ErrNoRemote, "-one": git.ErrNoRemote, "file:///one": git.ErrNoRemote,
 	} {
 		if got, err := r.Remote(name); !errors.Is(err, want) || err == nil && got.Name != name {

@@ -115,6 +115,9 @@ func Open(repo *git.Repo, opts Options) (*Ledger, error) {
 		if errors.Is(err, git.ErrManyURLs) {
 			hint = fmt.Sprintf("git remote set-url --delete --push %s URL", l.Remote)
 		}
+		if errors.Is(err, git.ErrUnnameable) {
+			hint = fault.Command("git", "remote", "rename", l.Remote, strings.ReplaceAll(l.Remote, "=", "-"))
+		}
 		return nil, fault.New(fault.Usage, "%w", err).WithHint("%s", hint)
 	}
 	return l, nil
