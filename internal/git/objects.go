@@ -131,14 +131,19 @@ type RevListEntry struct {
 // those whose very patch base has already under another id. An empty base has
 // nothing. To git all commits that change nothing have one patch; as git rebase does,
 // such a one is listed, unless base has all of the others.
-func (r *Repo) Unlanded(ctx context.Context, base, head object.OID) ([]RevListEntry, error) {
+// What any of landed has counts as being there too.
+func (r *Repo) Unlanded(ctx context.Context, base, head object.OID, landed ...object.OID) ([]RevListEntry, error) {
 	if base == head {
 		return nil, nil
 	}
 	if base == "" {
 		return r.revList(ctx, string(head))
 	}
-	list, err := r.revList(ctx, "--cherry-mark", "--right-only", string(base)+"..."+string(head))
+	args := []string{"--cherry-mark", "--right-only", string(base) + "..." + string(head)}
+	for _, oid := range landed {
+		args = append(args, "^"+string(oid))
+	}
+	list, err := r.revList(ctx, args...)
 	if err != nil || !slices.ContainsFunc(list, func(e RevListEntry) bool { return !e.same }) {
 		return nil, err
 	}
@@ -156,6 +161,27 @@ func (r *Repo) Unlanded(ctx context.Context, base, head object.OID) ([]RevListEn
 		lacked = append(lacked, e)
 	}
 	return lacked, nil
+}
+
+// SamePatch is the newest commit of base that head lacks, and one of whose commits has the
+// very same patch; empty where there is none.
+func (r *Repo) SamePatch(ctx context.Context, base, head object.OID) (object.OID, error) {
+	list, err := r.revList(ctx, "--cherry-mark", "--left-only", string(base)+"..."+string(head))
+	for _, e := range slices.Backward(list) { // parents come first
+		if e.same {
+			return e.OID, err
+		}
+	}
+	return "", err
+}
+
+// FirstParentTree is the tree of a commit's first parent; the empty one of a first commit.
+func (r *Repo) FirstParentTree(ctx context.Context, c object.CommitData) (object.OID, error) {
+	if len(c.Parents) == 0 {
+		return r.Format.EmptyTree(), nil
+	}
+	parent, err := r.Commit(ctx, c.Parents[0])
+	return parent.Tree, err
 }
 
 // Between lists the commits of head that base lacks, parents first. An empty base has

@@ -24,6 +24,7 @@ type follower struct {
 	base   object.OID // of the target before
 	commit object.OID // of the target now
 	tree   object.OID // of commit
+	landed bool       // the target has all commits of HEAD, by their ids or others
 	moved  bool       // index and files are at tree, and the branch is not
 }
 
@@ -75,7 +76,7 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 			return fmt.Sprintf("%s does not follow %s", s.change.branch.Branch(), s.target.Branch()), "", nil
 		}
 	}
-	if s.change.kind != fromCommits && !targetHere && s.change.head != "" && s.change.head != s.base {
+	if s.change.kind != fromCommits && !targetHere && !s.landed && s.change.head != "" && s.change.head != s.base {
 		in, err := repo.IsAncestor(ctx, s.change.head, s.commit)
 		if err != nil {
 			return err.Error(), fallback, nil
@@ -243,7 +244,8 @@ func (s *follower) rehearse(ctx context.Context, id string) error {
 }
 
 func (m *motion) follower(b built) *follower {
-	return &follower{l: m.l, change: m.change, target: b.plan.view.Branch, base: b.plan.view.Base, commit: b.commit, tree: b.plan.tree}
+	return &follower{l: m.l, change: m.change, target: b.plan.view.Branch, base: b.plan.view.Base, commit: b.commit, tree: b.plan.tree,
+		landed: !b.plan.lacks}
 }
 
 // bringAlong moves the local side after the landing. Nothing here can undo it:

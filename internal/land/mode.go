@@ -78,12 +78,7 @@ func (p *plan) nothingChosen(ctx context.Context, l *ledger.Ledger) error {
 		return fault.New(fault.Conflict, "nothing is chosen to land: there is no commit here, and nothing is staged").
 			WithHint("%s", c.landPaths(l, nil))
 	}
-	p.tree, p.already = p.baseTree, c.head
-	if in, err := isIn(ctx, l, c.head, p.view.Base); err != nil || in {
-		return err
-	}
-	p.already = p.view.Base // under other ids
-	return nil
+	return p.allLanded(ctx, l)
 }
 
 // onBase reports whether what lands descends from the base.
@@ -184,7 +179,7 @@ func (p *plan) planMerged(ctx context.Context, l *ledger.Ledger) (err error) {
 		p.forward = p.mode == policy.Merge || len(p.stack) == 1 && len(p.change.asked.Messages) == 0
 		return nil
 	}
-	fork, err := l.Repo.MergeBase(ctx, p.view.Base, p.change.head)
+	fork, err := p.fork(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -197,7 +192,7 @@ func (p *plan) planMerged(ctx context.Context, l *ledger.Ledger) (err error) {
 			WithHint("%s   (then run git land again)", p.change.rebase(l, p.view.Branch))
 	}
 	if fork != p.view.Base {
-		if p.tree, err = l.Repo.MergeCommits(ctx, p.view.Base, p.change.head); err != nil {
+		if p.tree, err = p.mergeHead(ctx, l, fork); err != nil {
 			return p.conflict(ctx, l, err, "")
 		}
 	}

@@ -423,7 +423,8 @@ func (m *motion) foretell(ctx context.Context, v ledger.View) error {
 // catchUp brings the local side along after a change that the target has: where
 // an earlier landing of it could not, because files were in the way.
 func (m *motion) catchUp(ctx context.Context, p plan) error {
-	if m.r.DryRun || m.change.kind == fromCommits || len(m.change.diff) == 0 || m.l.IsLocal() {
+	differs := len(m.change.diff) > 0 || m.change.kind == fromCommits && p.elsewhere && !m.change.apart
+	if m.r.DryRun || !differs || m.l.IsLocal() {
 		return nil
 	}
 	b := built{plan: p, commit: p.view.Base}

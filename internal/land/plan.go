@@ -25,6 +25,10 @@ type plan struct {
 	picks    []pick             // what rebasing those comes to
 	forward  bool               // fromCommits: they land as they are
 	already  object.OID         // the target has the change, in this commit
+	squashed []squashing        // as which commits of HEAD landed
+	lacks    bool               // HEAD has commits that the target lacks
+	// elsewhere: HEAD has other commits than the target, which has all that they change.
+	elsewhere bool
 }
 
 // makePlan merges the change onto the target as the authority has it. It
@@ -59,6 +63,7 @@ func planOn(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (pla
 	if err != nil {
 		return p, err
 	}
+	p.lacks = len(unlanded) > 0
 	if c.kind == fromCommits {
 		p.stack = unlanded
 		if doing := l.Repo.Doing(); len(unlanded) > 0 && !c.apart && (doing == "rebase" || doing == "am") {
@@ -78,7 +83,7 @@ func planOn(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (pla
 		return p, p.conflict(ctx, l, err, "")
 	}
 	if p.tree == p.baseTree {
-		p.already, err = p.landedBefore(ctx, l)
+		err = p.asLanded(ctx, l)
 	}
 	return p, err
 }
@@ -147,13 +152,6 @@ func shortList(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func (p *plan) unlanded(ctx context.Context, l *ledger.Ledger) ([]git.RevListEntry, error) {
-	if p.change.head == "" {
-		return nil, nil
-	}
-	return l.Repo.Unlanded(ctx, p.view.Base, p.change.head)
-}
-
 // checkChoice refuses to guess between commits that have not landed and a
 // change on top of them.
 func (p *plan) checkChoice(ctx context.Context, l *ledger.Ledger, unlanded []git.RevListEntry) error {
@@ -172,7 +170,7 @@ func (p *plan) checkChoice(ctx context.Context, l *ledger.Ledger, unlanded []git
 	}
 	from := l.Repo.Format.EmptyTree()
 	if p.view.Base != "" {
-		fork, err := l.Repo.MergeBase(ctx, p.view.Base, p.change.head)
+		fork, err := p.fork(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -243,20 +241,4 @@ func (c change) landPaths(l *ledger.Ledger, paths []string) string {
 		s.Paths = []string{"PATH..."}
 	}
 	return withSelection(l, s.landing(), s)
-}
-
-// landedBefore finds the commit of the target that has the change.
-func (p *plan) landedBefore(ctx context.Context, l *ledger.Ledger) (object.OID, error) {
-	if p.view.Base == "" {
-		return "", nil
-	}
-	scope := p.change.chosen // as HEAD has them, where nothing differs
-	if len(p.change.diff) > 0 {
-		scope = git.Scope{Paths: p.change.paths(), FromTop: true, Literal: true}
-	}
-	oid, err := l.Repo.LastTouched(ctx, p.view.Base, scope)
-	if err == nil && oid == "" {
-		oid = p.view.Base
-	}
-	return oid, err
 }
