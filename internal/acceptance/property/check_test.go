@@ -247,7 +247,7 @@ func (c *caseOf) checkEnd(p *plan, o outcome, end ending) {
 		if p.refused != "" {
 			c.t.Errorf("landed, but for %s", p.refused)
 		}
-		if p.onlyOn != "" && !slices.Contains(o.ours[0].parents, string(p.onlyOn)) {
+		if p.bound && !slices.Contains(append(o.ours[0].parents, ""), string(p.onlyOn)) {
 			c.t.Errorf("landed on %q, and not on %s", o.ours[0].parents, p.onlyOn)
 		}
 		if last := o.ours[len(o.ours)-1].oid; !end.interrupted && (end.Code != 0 || said.Status != "landed" || said.Commit != string(last)) {
@@ -257,7 +257,7 @@ func (c *caseOf) checkEnd(p *plan, o outcome, end ending) {
 		c.ends = append(c.ends, "there already")
 	case end.Code == 0:
 		c.t.Errorf("nothing landed, and it said exit 0, %+v", said)
-	case p.onlyOn != "" && o.tip != p.onlyOn:
+	case p.bound && o.tip != p.onlyOn:
 		c.ends = append(c.ends, "refused: the target has moved")
 	case p.refused != "":
 		c.ends = append(c.ends, "refused: "+p.refused)

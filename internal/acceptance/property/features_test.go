@@ -91,6 +91,7 @@ const (
 	guardSubmodule feature = "guard: an unpushed commit of a submodule"
 	guardFiles     feature = "guard: more files than land.maxFiles"
 	guardPaths     feature = "guard: outside of land.paths"
+	guardMerge     feature = "guard: a merge in the stack"
 	guardRename    feature = "guard: half of a renaming"
 	guardAllowed   feature = "guard: allowed"
 	expectHead     feature = "guard: --expect-head"
@@ -121,7 +122,7 @@ var features = []feature{
 	scopePath, scopeDirectory, scopeWildcard, scopeMagic, dirtyInScope, dirtyOutside,
 	wayPaths, wayStaged, wayCommits, waySquash, wayMerge, wayForward, wayHead, wayPathsBeside, wayStagedBeside, wayTwice,
 	hookSilent, hookChanges, hookFails, hookMessage, hookSkipped, signing,
-	guardSubmodule, guardFiles, guardPaths, guardRename, guardAllowed, expectHead, expectBase,
+	guardSubmodule, guardFiles, guardPaths, guardMerge, guardRename, guardAllowed, expectHead, expectBase,
 	repoSHA256, repoShallow, repoPartial, repoBare, repoLinked, repoSymlink, repoDirectory, repoSparse, repoSplit, repoFsmonitor,
 	repoSubmodule, repoEmpty, repoDetached, repoTopic, repoNewBranch, repoApart, repoFirst, repoStash, repoBranches, heldWay,
 	othersBefore, othersMeanwhile, othersLand, othersMerge, othersConflict, othersSame, othersInTheWay,

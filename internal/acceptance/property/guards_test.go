@@ -56,7 +56,7 @@ func (c *caseOf) configure(key, value string) {
 }
 
 func (c *caseOf) landsUnpushed(p *plan) bool {
-	return slices.ContainsFunc(p.steps, func(s step) bool { return s.to["sub"] != s.from["sub"] && c.image.unpushed(s.to["sub"]) })
+	return slices.ContainsFunc(slices.Concat(p.steps, p.stack), func(s step) bool { return s.to["sub"] != s.from["sub"] && c.image.unpushed(s.to["sub"]) })
 }
 
 func (c *caseOf) landsTooMany(p *plan) bool {
@@ -196,9 +196,9 @@ func (c *caseOf) drawExpected(p *plan) {
 		c.has(expectHead)
 		p.args = append(p.args, "--expect-head", strings.Repeat("0", len(head)-1)+"1")
 		p.refuse(5, "another HEAD was expected")
-	case roll < 10 && p.onlyOn == "":
+	case roll < 10 && !p.bound:
 		c.has(expectBase)
-		p.onlyOn = c.tip
+		p.bound, p.onlyOn = true, c.tip
 		p.args = append(p.args, "--expect-base", string(c.tip))
 	}
 }

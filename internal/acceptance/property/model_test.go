@@ -188,6 +188,12 @@ func merge(base, theirs, ours tree) (merged tree, conflict bool) {
 		switch {
 		case inTheirs == inOurs && t == o:
 		case inTheirs == inBase && t == b && inOurs:
+			for other := range theirs { // which would have to make room
+				beside := strings.HasPrefix(other, p+"/") || strings.HasPrefix(p, other+"/")
+				_, stays := ours[other]
+				_, was := base[other]
+				conflict = conflict || beside && (stays || !was)
+			}
 			put(merged, p, o)
 		case inTheirs == inBase && t == b:
 			if merged[p] == t { // else something was put in its place

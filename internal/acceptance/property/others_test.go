@@ -118,7 +118,7 @@ while read -r _ _ ref; do
 done
 [ -n "$hit" ] && [ ! -e moved-%[1]s ] || exit 0
 : >moved-%[1]s
-echo %[1]s >refs/heads/main.new && mv refs/heads/main.new refs/heads/main
+echo %[1]s >moving && mv moving refs/heads/main
 `, m.oid))
 }
 

@@ -14,11 +14,13 @@ type plan struct {
 	way     feature
 	scope   scope
 	args    []string
-	steps   []step     // what is to land, oldest first
-	moves   []move     // what others push
-	landing bool       // others land, too
-	onlyOn  object.OID // where the target must be, if anywhere
-	apart   bool       // HEAD is not what lands
+	steps   []step // what is to land, oldest first
+	moves   []move // what others push
+	landing bool   // others land, too
+	bound   bool   // to the target being at onlyOn, which is empty where there is to be none
+	onlyOn  object.OID
+	stack   []step // the commits of which one is made that merges them
+	apart   bool   // HEAD is not what lands
 	// refused means that it must not land, and why, with code unless that is 0; unsure
 	// that it need not.
 	refused, unsure string
@@ -71,8 +73,11 @@ func (c *caseOf) draw() *plan {
 	var steps []step
 	if p.way == wayHead {
 		steps = c.aside(stack)
-	} else {
-		steps = c.commits(stack)
+	} else if steps = c.commits(stack); len(steps) > 0 && fork != "" && (p.way == wayCommits || p.way == wayMerge) && c.chance(15, guardMerge) {
+		steps = append(steps, c.mergeSide(fork, steps[0].from))
+		if p.way == wayCommits { // it is not rebased
+			p.bound, p.onlyOn = true, fork
+		}
 	}
 	if len(steps) == 0 && p.commits() {
 		p.way = wayPaths
@@ -135,7 +140,7 @@ func (c *caseOf) dirt(p *plan) {
 		c.change(&c.s, indexOps, 1+c.r.IntN(3))
 	}
 	c.files(was.work, c.s.work)
-	c.settleIntents()
+	c.settleIntents(was.index)
 	c.indexed(was.index, c.s.index)
 }
 
@@ -152,11 +157,11 @@ func (c *caseOf) drawCommits(p *plan, steps []step, fork object.OID, message str
 		p.args = append(p.args, "--merge")
 		if fork != "" { // else there is nothing to merge into
 			whole.second = c.head
-			p.steps = []step{whole}
+			p.stack, p.steps = steps, []step{whole}
 		}
 	case wayForward:
 		p.args = append(p.args, "--ff-only")
-		p.onlyOn = fork
+		p.bound, p.onlyOn = true, fork
 	case wayHead:
 		p.args = append(p.args, "--head", "side")
 		p.apart = true
@@ -167,12 +172,12 @@ func (c *caseOf) drawCommits(p *plan, steps []step, fork object.OID, message str
 	}
 }
 
-// settleIntents has entries that are to be added be as their files are by now.
-func (c *caseOf) settleIntents() {
+// settleIntents has new entries that are to be added be as their files are by now.
+func (c *caseOf) settleIntents(was map[string]indexed) {
 	for path, e := range c.s.index {
 		w, there := c.s.work[path]
 		switch {
-		case !e.intent:
+		case !e.intent || was[path].intent:
 		case there:
 			c.s.index[path] = indexed{entry: entry{mode: c.s.clean(path, w).mode}, intent: true}
 		default:
@@ -260,25 +265,46 @@ func (c *caseOf) commit(s *state, parent object.OID) (step, bool) {
 
 // commits makes commits on HEAD, which the target lacks.
 func (c *caseOf) commits(n int) (steps []step) {
-	s := c.s.clone()
+	s, tip := c.s.clone(), c.head
 	for range n {
-		if made, ok := c.commit(&s, c.head); ok {
-			steps, c.head = append(steps, made), made.oid
+		if made, ok := c.commit(&s, tip); ok {
+			steps, tip = append(steps, made), made.oid
 		}
 	}
-	if len(steps) == 0 {
-		return nil
+	if len(steps) > 0 {
+		c.advance(s, tip)
+		c.note("%d commits", len(steps))
 	}
+	return steps
+}
+
+// mergeSide merges a branch that forked below the stack.
+func (c *caseOf) mergeSide(fork object.OID, from tree) step {
+	path := fmt.Sprintf("merged/%d", c.r.IntN(1000))
+	side, to := maps.Clone(from), maps.Clone(c.s.head)
+	put(side, path, entry{regular, c.newText()})
+	put(to, path, side[path])
+	made := step{from: c.s.head, to: to, message: c.message() + ", a merge\n", author: ada}
+	made.second = c.local.commit(side, []object.OID{fork}, ada, "side\n")
+	made.oid = c.local.commit(to, []object.OID{c.head, made.second}, ada, made.message)
+	s := c.s.clone()
+	s.head = to
+	put(s.index, path, indexed{entry: to[path]})
+	put(s.work, path, s.smudge(path, to[path]))
+	c.advance(s, made.oid)
+	return made
+}
+
+// advance brings HEAD, index and files to a state after a commit.
+func (c *caseOf) advance(s state, head object.OID) {
 	c.files(c.s.work, s.work)
 	c.indexed(c.s.index, s.index)
-	c.s = s
+	c.s, c.head = s, head
 	if c.branch == "" {
-		c.must(writeHead(c.own, string(c.head)))
+		c.must(writeHead(c.own, string(head)))
 	} else {
-		setRef(c.t, c.gitDir, "refs/heads/"+c.branch, c.head)
+		setRef(c.t, c.gitDir, "refs/heads/"+c.branch, head)
 	}
-	c.note("%d commits", len(steps))
-	return steps
 }
 
 // aside makes commits on a branch that is checked out nowhere, from where HEAD is.
