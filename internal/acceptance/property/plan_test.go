@@ -147,6 +147,9 @@ func (c *caseOf) dirt(p *plan) {
 // drawCommits is for a stack that stands on fork.
 func (c *caseOf) drawCommits(p *plan, steps []step, fork object.OID, message string) {
 	p.steps = steps
+	if fork == "" && (p.way == waySquash || p.way == wayMerge) { // nothing in common with what others begin
+		p.bound = true
+	}
 	whole := step{from: steps[0].from, to: p.last(), message: message}
 	switch p.way {
 	case waySquash:
