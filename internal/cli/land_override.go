@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
+	"gitland/internal/git"
 	"gitland/internal/land"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
@@ -119,6 +121,7 @@ func (c *call) dropped(ctx context.Context, l *ledger.Ledger, u event.Update) st
 		return ""
 	}
 	lost, err := l.Repo.Unlanded(ctx, u.New, u.Old)
+	lost = slices.DeleteFunc(lost, func(e git.RevListEntry) bool { return e.Alike })
 	switch {
 	case err != nil || len(lost) == 0:
 		return ""

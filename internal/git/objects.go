@@ -124,55 +124,33 @@ type RevListEntry struct {
 	OID     object.OID
 	Parents []object.OID
 
-	same bool // the other side has its patch, by --cherry-mark
+	// Alike means that the other side has a commit which looks like it, by
+	// --cherry-mark: its patch is the same but for white space, and for where in the
+	// files it is.
+	Alike bool
 }
 
-// Unlanded lists the commits of head that base lacks, parents first, without
-// those whose very patch base has already under another id. An empty base has
-// nothing. To git all commits that change nothing have one patch; as git rebase does,
-// such a one is listed, unless base has all of the others.
-// What any of landed has counts as being there too.
+// Unlanded lists the commits of head that neither base nor any of landed has, parents
+// first. An empty base has nothing. Those that look like one of base's are marked.
 func (r *Repo) Unlanded(ctx context.Context, base, head object.OID, landed ...object.OID) ([]RevListEntry, error) {
 	if base == head {
 		return nil, nil
 	}
-	if base == "" {
-		return r.revList(ctx, string(head))
+	args := []string{string(head)}
+	if base != "" {
+		args = []string{"--cherry-mark", "--right-only", string(base) + "..." + string(head)}
 	}
-	args := []string{"--cherry-mark", "--right-only", string(base) + "..." + string(head)}
 	for _, oid := range landed {
 		args = append(args, "^"+string(oid))
 	}
-	list, err := r.revList(ctx, args...)
-	if err != nil || !slices.ContainsFunc(list, func(e RevListEntry) bool { return !e.same }) {
-		return nil, err
-	}
-	var lacked []RevListEntry
-	for _, e := range list {
-		if e.same {
-			empty, err := r.ChangesNothing(ctx, e)
-			if err != nil {
-				return nil, err
-			}
-			if !empty {
-				continue
-			}
-		}
-		lacked = append(lacked, e)
-	}
-	return lacked, nil
+	return r.revList(ctx, args...)
 }
 
-// SamePatch is the newest commit of base that head lacks, and one of whose commits has the
-// very same patch; empty where there is none.
-func (r *Repo) SamePatch(ctx context.Context, base, head object.OID) (object.OID, error) {
+// Alike lists the commits of base that head lacks and that look like one of head's,
+// parents first.
+func (r *Repo) Alike(ctx context.Context, base, head object.OID) ([]RevListEntry, error) {
 	list, err := r.revList(ctx, "--cherry-mark", "--left-only", string(base)+"..."+string(head))
-	for _, e := range slices.Backward(list) { // parents come first
-		if e.same {
-			return e.OID, err
-		}
-	}
-	return "", err
+	return slices.DeleteFunc(list, func(e RevListEntry) bool { return !e.Alike }), err
 }
 
 // FirstParentTree is the tree of a commit's first parent; the empty one of a first commit.
@@ -275,7 +253,7 @@ func (r *Repo) revList(ctx context.Context, args ...string) ([]RevListEntry, err
 	var list []RevListEntry
 	for line := range strings.Lines(out) {
 		var e RevListEntry
-		line, e.same = strings.CutPrefix(strings.TrimPrefix(line, "+"), "=")
+		line, e.Alike = strings.CutPrefix(strings.TrimPrefix(line, "+"), "=")
 		for i, f := range strings.Fields(line) {
 			oid, err := object.ParseOID(f)
 			if err != nil {

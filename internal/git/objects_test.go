@@ -212,10 +212,15 @@ func TestHistory(t *testing.T) {
 	if got, err := r.MergeBase(ctx, absent, a); err == nil {
 		t.Errorf("merge base: got %v", got)
 	}
-	want := []git.RevListEntry{{OID: d, Parents: []object.OID{c}}}
 	got := must(r.Unlanded(ctx, picked, d))(t)
-	if len(got) != 1 || got[0].OID != d || !slices.Equal(got[0].Parents, want[0].Parents) {
+	if len(got) != 2 || got[0].OID != c || !got[0].Alike || got[1].OID != d || got[1].Alike || !slices.Equal(got[1].Parents, []object.OID{c}) {
 		t.Errorf("unlanded: got %+v", got)
+	}
+	if got := must(r.Unlanded(ctx, picked, d, c))(t); len(got) != 1 || got[0].OID != d {
+		t.Errorf("unlanded, but for what has landed: got %+v", got)
+	}
+	if got := must(r.Alike(ctx, picked, d))(t); len(got) != 1 || got[0].OID != picked {
+		t.Errorf("alike: got %+v", got)
 	}
 	if got := must(r.Unlanded(ctx, "", d))(t); len(got) != 3 || got[0].OID != a || len(got[0].Parents) != 0 || got[2].OID != d {
 		t.Errorf("unlanded on nothing: got %+v", got)

@@ -3,6 +3,7 @@ package land
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
@@ -51,8 +52,14 @@ func (p *plan) squashings(ctx context.Context, l *ledger.Ledger) (found []squash
 	return found, nil
 }
 
-// unlanded are the commits of HEAD that the target lacks: it has neither them, nor their
-// patches, nor the one commit as which they landed.
+// A rebased commit of HEAD is on the target as another one.
+type rebased struct {
+	commit, landed object.OID
+	from, to       object.OID // the tree that commit changes, and what it makes of it
+}
+
+// unlanded are the commits of HEAD that the target lacks: it has neither them, nor what
+// rebasing made of them, nor the one commit as which they landed.
 func (p *plan) unlanded(ctx context.Context, l *ledger.Ledger) ([]git.RevListEntry, error) {
 	if p.change.head == "" {
 		return nil, nil
@@ -61,14 +68,126 @@ func (p *plan) unlanded(ctx context.Context, l *ledger.Ledger) ([]git.RevListEnt
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	if p.squashed, err = p.squashings(ctx, l); err != nil || len(p.squashed) == 0 {
-		return list, err
+	if p.squashed, err = p.squashings(ctx, l); err != nil {
+		return nil, err
 	}
-	var heads []object.OID
-	for _, s := range p.squashed {
-		heads = append(heads, s.head)
+	if len(p.squashed) > 0 {
+		var heads []object.OID
+		for _, s := range p.squashed {
+			heads = append(heads, s.head)
+		}
+		if list, err = l.Repo.Unlanded(ctx, p.view.Base, p.change.head, heads...); err != nil {
+			return nil, err
+		}
 	}
-	return l.Repo.Unlanded(ctx, p.view.Base, p.change.head, heads...)
+	return p.withoutRebased(ctx, l, list)
+}
+
+// withoutRebased leaves out of a list the commits that landed, each by itself. To git all
+// commits that change nothing look alike; as git rebase does, such a one stays, unless all
+// of the others are left out.
+func (p *plan) withoutRebased(ctx context.Context, l *ledger.Ledger, list []git.RevListEntry) (left []git.RevListEntry, err error) {
+	if !slices.ContainsFunc(list, func(e git.RevListEntry) bool { return e.Alike }) {
+		return list, nil
+	}
+	alike, err := l.Repo.Alike(ctx, p.view.Base, p.change.head)
+	if err != nil {
+		return nil, err
+	}
+	lacks := false
+	for _, e := range list {
+		found := rebased{}
+		empty := false
+		if e.Alike {
+			if empty, err = l.Repo.ChangesNothing(ctx, e); err == nil && !empty {
+				found, err = p.counterpart(ctx, l, e, alike)
+			}
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case found.landed != "":
+			p.rebased = append(p.rebased, found)
+			continue
+		}
+		lacks = lacks || !empty
+		left = append(left, e)
+	}
+	if !lacks {
+		return nil, nil
+	}
+	return left, nil
+}
+
+// maxCandidates is how many commits of the target are compared with one of HEAD.
+const maxCandidates = 8
+
+// counterpart finds among commits of the target, that look like one of HEAD, the one that
+// it landed as: what rebasing it onto the parent of that one makes is that very tree. To
+// look alike is not enough: of an indented line and one that is not, or of two places in
+// a file, git's patch ids are the same.
+func (p *plan) counterpart(ctx context.Context, l *ledger.Ledger, e git.RevListEntry, alike []git.RevListEntry) (rebased, error) {
+	commit, err := l.Repo.Commit(ctx, e.OID)
+	if err != nil {
+		return rebased{}, err
+	}
+	from, err := l.Repo.FirstParentTree(ctx, commit)
+	if err != nil {
+		return rebased{}, err
+	}
+	type candidate struct {
+		oid object.OID
+		object.CommitData
+	}
+	var candidates []candidate
+	for _, a := range alike {
+		c, err := l.Repo.Commit(ctx, a.OID)
+		if err != nil {
+			return rebased{}, err
+		}
+		candidates = append(candidates, candidate{a.OID, c})
+	}
+	// Rebasing keeps author and date, so that most often the first one is it.
+	slices.SortStableFunc(candidates, func(a, b candidate) int {
+		first := func(c candidate) int {
+			if c.Author == commit.Author {
+				return 0
+			}
+			return 1
+		}
+		return first(a) - first(b)
+	})
+	for _, c := range candidates[:min(len(candidates), maxCandidates)] {
+		onto, err := l.Repo.FirstParentTree(ctx, c.CommitData)
+		if err != nil {
+			return rebased{}, err
+		}
+		same, err := sameChange(ctx, l.Repo, from, commit.Tree, onto, c.Tree)
+		if err != nil {
+			return rebased{}, err
+		}
+		if same {
+			return rebased{e.OID, c.oid, from, commit.Tree}, nil
+		}
+	}
+	return rebased{}, nil
+}
+
+// sameChange reports whether what leads from one tree to another leads from onto to made.
+func sameChange(ctx context.Context, repo *git.Repo, from, to, onto, made object.OID) (bool, error) {
+	ours, err := repo.DiffTrees(ctx, from, to)
+	if err != nil {
+		return false, err
+	}
+	theirs, err := repo.DiffTrees(ctx, onto, made)
+	if err != nil || slices.Equal(ours, theirs) { // most often, and without a process
+		return err == nil, err
+	}
+	tree, err := repo.MergeTrees(ctx, from, onto, to)
+	if _, conflicts := errors.AsType[*git.ConflictError](err); conflicts {
+		return false, nil
+	}
+	return tree == made, err
 }
 
 // fork is what HEAD and the target have in common, or where HEAD's commits have landed as
@@ -102,7 +221,6 @@ func (p *plan) allLanded(ctx context.Context, l *ledger.Ledger) error {
 		return err
 	}
 	p.elsewhere = true
-	since := p.change.headTree
 	if len(p.squashed) > 0 && p.squashed[0].head == p.change.head {
 		s := p.squashed[0]
 		p.already = s.landed
@@ -116,13 +234,9 @@ func (p *plan) allLanded(ctx context.Context, l *ledger.Ledger) error {
 		}
 		return p.notTakenOff(ctx, l, before, landed.Tree, nil)
 	}
-	same, err := l.Repo.SamePatch(ctx, p.view.Base, p.change.head)
-	if err != nil {
-		return err
-	}
 	p.already = p.view.Base // a merge of what has landed, say
-	if same != "" {
-		p.already = same
+	if n := len(p.rebased); n > 0 {
+		p.already = p.rebased[n-1].landed
 	}
 	fork, err := p.fork(ctx, l)
 	if err != nil || fork == "" {
@@ -132,7 +246,20 @@ func (p *plan) allLanded(ctx context.Context, l *ledger.Ledger) error {
 	if err != nil {
 		return err
 	}
-	return p.notTakenOff(ctx, l, before.Tree, since, nil)
+	return p.notTakenOff(ctx, l, before.Tree, p.change.headTree, nil)
+}
+
+// noneTakenOff is notTakenOff of the commits that are left out of a stack since they
+// landed: the rest of it must not land, and the branch go along, without them.
+func (p *plan) noneTakenOff(ctx context.Context, l *ledger.Ledger) error {
+	for _, r := range p.rebased {
+		p.already = r.landed
+		if err := p.notTakenOff(ctx, l, r.from, r.to, nil); err != nil {
+			return err
+		}
+	}
+	p.already = ""
+	return nil
 }
 
 // asLanded is the commit of the target by which it has the chosen paths, which are as HEAD

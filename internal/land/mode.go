@@ -35,6 +35,9 @@ func (p *plan) planCommits(ctx context.Context, l *ledger.Ledger) error {
 	if len(p.stack) == 0 || len(p.change.outside) > 0 {
 		return p.nothingChosen(ctx, l)
 	}
+	if err := p.noneTakenOff(ctx, l); err != nil {
+		return err
+	}
 	switch p.mode {
 	case policy.Squash, policy.Merge:
 		return p.planMerged(ctx, l)

@@ -25,7 +25,8 @@ type plan struct {
 	picks    []pick             // what rebasing those comes to
 	forward  bool               // fromCommits: they land as they are
 	already  object.OID         // the target has the change, in this commit
-	squashed []squashing        // as which commits of HEAD landed
+	squashed []squashing        // HEAD's commits that landed as one
+	rebased  []rebased          // and those that landed each by itself, oldest first
 	lacks    bool               // HEAD has commits that the target lacks
 	// elsewhere: HEAD has other commits than the target, which has all that they change.
 	elsewhere bool
