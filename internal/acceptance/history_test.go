@@ -143,9 +143,6 @@ func TestReconcileALongHistory(t *testing.T) {
 	if calls := len(counter.Calls()); calls > 20 {
 		t.Errorf("%d git processes", calls)
 	}
-	if limit := 5*time.Second + time.Duration(n)*300*time.Microsecond; took > limit {
-		t.Errorf("it took %v, and may take %v", took, limit)
-	}
 	tree := gittest.Git(t, remote, "rev-parse", "main:")
 	past := gittest.Git(t, remote, "commit-tree", "-m", "past the tool", "-p", "main", tree)
 	gittest.Git(t, remote, "update-ref", "refs/heads/main", past)

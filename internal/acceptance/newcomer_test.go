@@ -152,7 +152,7 @@ func TestIgnoredPathIsRefused(t *testing.T) {
 	s := clone(t, gittest.Remote(t))
 	s.write(map[string]string{".gitignore": "*.log\n", "x.log": "x\n"})
 	r := s.exits(5, "git-land", "-x", "true", "-m", "x", "--", "x.log")
-	if !strings.Contains(r.Stderr, "hint: git check-ignore -v -- x.log") {
+	if !strings.Contains(r.Stderr, "git ignores x.log, so it does not land\nhint: git add --force -- x.log && git land -x true -m x -- x.log\n") {
 		t.Errorf("stderr %q", r.Stderr)
 	}
 }
