@@ -296,6 +296,9 @@ func (p *plan) asLanded(ctx context.Context, l *ledger.Ledger) error {
 				return err
 			}
 			before, err := l.Repo.FirstParentTree(ctx, landed)
+			if errors.Is(err, git.ErrNotFound) {
+				return nil // a shallow clone ends here: what the commit changed is not known
+			}
 			if err != nil {
 				return err
 			}
