@@ -116,10 +116,12 @@ func (c *call) ending(ctx context.Context, end func(*ledger.Ledger, land.Ending)
 // operation is the operand that names one; "" when there is none.
 func (c *call) operation() (string, error) {
 	words := append(slices.Clone(c.in.operands), c.in.rest...)
-	switch len(words) {
-	case 0:
+	switch {
+	case len(words) == 0:
 		return "", nil
-	case 1:
+	case words[0] == "": // such as an unset "$OPERATION", which asks for no other
+		return "", fault.New(fault.Usage, "the operation's id is empty").WithHint("git land status   (it names those that did not end)")
+	case len(words) == 1:
 		return words[0], nil
 	}
 	return "", fault.New(fault.Usage, "one operation at a time, and %q is one too many", words[1])

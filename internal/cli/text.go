@@ -8,8 +8,9 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
+
+	"gitland/internal/fault"
 )
 
 // A stream is where text leaves the program. It is the one place that writes,
@@ -94,7 +95,7 @@ func paint(s style, text string) painted { return painted{s, text} }
 // valid UTF-8, and in place of everything that moves a cursor, changes a
 // colour or turns the direction of writing, what it is.
 func clean(text string) string {
-	if !strings.ContainsFunc(text, hostile) && utf8.ValidString(text) {
+	if !strings.ContainsFunc(text, fault.Hostile) && utf8.ValidString(text) {
 		return text
 	}
 	var b strings.Builder
@@ -102,26 +103,13 @@ func clean(text string) string {
 		switch {
 		case r == '\n' || r == '\t':
 			b.WriteByte(' ')
-		case hostile(r):
+		case fault.Hostile(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
-}
-
-// hostile reports whether a terminal would obey r instead of showing it: the
-// control characters (C0, DEL, C1), line and paragraph separators, and the
-// marks and overrides of bidirectional text.
-func hostile(r rune) bool {
-	switch {
-	case unicode.IsControl(r):
-		return true
-	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-		return true
-	}
-	return false
 }
 
 // json writes v as one object on a line of its own. What is hostile can stand
@@ -135,7 +123,7 @@ func (s *stream) json(v any) error {
 	}
 	var line strings.Builder
 	for _, r := range strings.TrimSuffix(b.String(), "\n") {
-		if hostile(r) {
+		if fault.Hostile(r) {
 			fmt.Fprintf(&line, `\u%04x`, r)
 		} else {
 			line.WriteRune(r)

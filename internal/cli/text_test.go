@@ -13,6 +13,8 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"gitland/internal/object"
+
+	"gitland/internal/fault"
 )
 
 func TestClean(t *testing.T) {
@@ -42,7 +44,7 @@ func FuzzClean(f *testing.F) {
 	f.Add("\x1b]0;title\a\u202e\xff\u2028")
 	f.Fuzz(func(t *testing.T, text string) {
 		got := clean(text)
-		if strings.ContainsFunc(got, hostile) || !utf8.ValidString(got) {
+		if strings.ContainsFunc(got, fault.Hostile) || !utf8.ValidString(got) {
 			t.Errorf("clean(%q) = %q", text, got)
 		}
 		if again := clean(got); again != got {
@@ -54,7 +56,7 @@ func FuzzClean(f *testing.F) {
 			t.Fatal(err)
 		}
 		line := strings.TrimSuffix(b.String(), "\n")
-		if strings.ContainsFunc(line, hostile) {
+		if strings.ContainsFunc(line, fault.Hostile) {
 			t.Errorf("json of %q has %q", text, line)
 		}
 		var back map[string]string

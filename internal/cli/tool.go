@@ -151,6 +151,9 @@ func (c *call) noOperands(hint string) error {
 		return nil
 	}
 	word := c.in.operands[0]
+	if word == "" {
+		return fault.New(fault.Usage, "%s does not understand an empty word", c.in.command.fullName(c.tool))
+	}
 	return fault.New(fault.Usage, "%s does not understand %q", c.in.command.fullName(c.tool), word).
 		WithHint("%s", strings.ReplaceAll(hint, "WORD", fault.Command(word)))
 }

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A Class says why something was refused. The words are stable: they are the
@@ -87,8 +89,9 @@ func ClassOf(err error) Class {
 	return ""
 }
 
-// Command joins words into a command line that can be copied into a shell, for
-// hints. Empty words are left out.
+// Command joins words into a command line that can be copied from a terminal into a
+// shell, for hints: a word that a terminal does not show as it is stands there spelt out.
+// Empty words are left out.
 func Command(words ...string) string {
 	var quoted []string
 	for _, w := range words {
@@ -96,9 +99,57 @@ func Command(words ...string) string {
 		case w == "":
 		case strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,") == "":
 			quoted = append(quoted, w)
+		case !utf8.ValidString(w) || strings.ContainsFunc(w, Hostile):
+			quoted = append(quoted, spelt(w))
 		default:
 			quoted = append(quoted, "'"+strings.ReplaceAll(w, "'", `'\''`)+"'")
 		}
 	}
 	return strings.Join(quoted, " ")
+}
+
+// spelt is a word of bytes that no terminal shows, for a shell. $'...' would be shorter,
+// but dash (before 0.5.13) takes it for another word, without an error: only what a
+// substitution drops, which are newlines at the end, is written so.
+func spelt(word string) string {
+	text := strings.TrimRight(word, "\n")
+	var b strings.Builder
+	if text != "" {
+		b.WriteString(`"$(printf '`)
+		for i := 0; i < len(text); {
+			r, size := utf8.DecodeRuneInString(text[i:])
+			switch {
+			case r == '\n':
+				b.WriteString(`\n`)
+			case r == utf8.RuneError && size == 1, Hostile(r), strings.ContainsRune(notPrintf, r), r == '-' && i == 0:
+				for _, c := range []byte(text[i : i+size]) {
+					fmt.Fprintf(&b, `\%03o`, c)
+				}
+			default:
+				b.WriteRune(r)
+			}
+			i += size
+		}
+		b.WriteString(`')"`)
+	}
+	if newlines := len(word) - len(text); newlines > 0 {
+		b.WriteString("$'" + strings.Repeat(`\n`, newlines) + "'")
+	}
+	return b.String()
+}
+
+// notPrintf are what printf, or a shell, takes for its own; bash has its history even here.
+const notPrintf = `'%\!`
+
+// Hostile reports whether a terminal would obey r instead of showing it: the
+// control characters (C0, DEL, C1), line and paragraph separators, and the
+// marks and overrides of bidirectional text.
+func Hostile(r rune) bool {
+	switch {
+	case unicode.IsControl(r):
+		return true
+	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		return true
+	}
+	return false
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"gitland/internal/fault"
 	"gitland/internal/gittest"
@@ -69,6 +70,9 @@ func TestCommand(t *testing.T) {
 		`git land -m 'it'\''s'`:       {"git", "land", "-m", "it's"},
 		"git land --onto=release/1.x": {"git", "land", "--onto=release/1.x"},
 		"cd '~' 'é' '*' '#'":          {"cd", "~", "é", "*", "#"},
+		// What a terminal would not show as it is.
+		`rm "$(printf 'a\nb')" "$(printf '\055\377\033[m é�\342\200\256\047\045\134')"`: {"rm", "a\nb", "-\xff\x1b[m é�\u202e'%\\"},
+		`rm "$(printf '\011')"$'\n\n' $'\n'`:                                            {"rm", "\t\n\n", "\n"},
 	} {
 		if got := fault.Command(words...); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -84,11 +88,20 @@ func FuzzCommand(f *testing.F) {
 	f.Add("$HOME `id` $(id)", "a\nb\t")
 	f.Add("{a,b}", "!x ~ * ? [a] ; & | < > # = %")
 	f.Add("-n", "\xff\u202e")
+	f.Add("-\x1b%s'!\xef(", "\n\\\a\n\n")
 	f.Fuzz(func(t *testing.T, a, b string) {
 		if strings.ContainsRune(a+b, 0) || a == "" || b == "" {
 			return
 		}
-		r := gittest.Run(t, gittest.Command(t, env, dir, "sh", "-c", fault.Command("printf", `%s\n`, a, b)))
+		line := fault.Command("printf", `%s\n`, a, b)
+		if strings.ContainsFunc(line, fault.Hostile) || !utf8.ValidString(line) {
+			t.Errorf("a terminal does not show %q", line)
+		}
+		shell := "sh"
+		if strings.HasSuffix(a, "\n") || strings.HasSuffix(b, "\n") {
+			shell = "bash" // sh may be a dash that reads it in no way
+		}
+		r := gittest.Run(t, gittest.Command(t, env, dir, shell, "-c", line))
 		if want := a + "\n" + b + "\n"; r.Stdout != want || r.Code != 0 {
 			t.Errorf("got %q, want %q", r.Stdout, want)
 		}
