@@ -73,7 +73,7 @@ func parseArguments(t *tool, args []string) arguments {
 		case cmd != nil:
 			a.command = cmd
 		default:
-			a.unknownBefore(t, args[:i])
+			a.unknownBefore(t, name, args[:i])
 			a.unknown(t, name, args)
 		}
 		args = slices.Delete(slices.Clone(args), i, i+1)
@@ -140,15 +140,42 @@ func (a *arguments) unknown(t *tool, name string, args []string) {
 	a.command = nil
 }
 
-// unknownBefore refuses an option that no command has, before the word behind it,
-// which may be its value, is taken for a command.
-func (a *arguments) unknownBefore(t *tool, args []string) {
-	for _, arg := range args {
-		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		if strings.HasPrefix(arg, "--") && t.anyFlag(name) == nil {
-			a.unknownOption(t, "--"+name)
+// unknownBefore refuses an option before the word name, which is no command: what stands
+// behind an option that is not known may be its value. Where a command may have been
+// meant, the option may be that one's.
+func (a *arguments) unknownBefore(t *tool, name string, args []string) {
+	lookup := t.anyFlag
+	if t.operand != "" && t.nearest(name) == "" && t.other().command(name) == nil {
+		lookup = t.root.flag
+	}
+	for i := 0; i < len(args); i++ {
+		if spelt := unknownIn(args[i], lookup); spelt != "" {
+			a.unknownOption(t, spelt)
+		}
+		if wantsNext(args[i], t.anyFlag) {
+			i++
 		}
 	}
+}
+
+// unknownIn is the first option in arg that is not known; "" where all are.
+func unknownIn(arg string, lookup func(string) cli.Flag) string {
+	if long, ok := strings.CutPrefix(arg, "--"); ok {
+		if name, _, _ := strings.Cut(long, "="); len(name) < 2 || lookup(name) == nil {
+			return "--" + name
+		}
+		return ""
+	}
+	for _, c := range arg[1:] {
+		flag := lookup(string(c))
+		if flag == nil {
+			return "-" + string(c)
+		}
+		if takesValue(flag) {
+			break
+		}
+	}
+	return ""
 }
 
 // behind are args, and rest, which stood behind "--", with the operands that stand

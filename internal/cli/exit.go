@@ -27,7 +27,7 @@ var exitTable = []exitCode{
 	{code: codeUnexpected, class: fault.Failed, meaning: "unexpected failure", always: true},
 	{code: 3, class: fault.Held, meaning: "lease held (even by this session), frozen, not provably gone, free already"},
 	{code: 4, class: fault.Unverified, meaning: "no passing verification, or the check just run failed"},
-	{code: 5, class: fault.Conflict, meaning: "conflict with the base, or an ambiguous choice of what to land"},
+	{code: 5, class: fault.Conflict, meaning: "conflict with the base, ambiguous choice, or a guard or hook that refuses"},
 	{code: 6, class: fault.Lost, meaning: "the lease was broken or recovered while in use"},
 	{code: 7, class: fault.Disagree, meaning: "repository, record and log disagree"},
 	{code: 8, class: fault.Ambiguous, meaning: "the lease's chain is malformed, rewritten, deleted or of a newer format"},

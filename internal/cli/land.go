@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -141,7 +142,7 @@ func landChange(ctx context.Context, c *call) error {
 	}
 	result, err := land.Land(ctx, l, r)
 	if err != nil {
-		return c.toWait(err, "%s", "--timeout", "10m")
+		return errors.Join(c.toWait(err, "%s", "--timeout", "10m"), c.printRefused(result))
 	}
 	return c.printResult(result)
 }
@@ -234,6 +235,9 @@ func (c *call) printResult(r land.Result) error {
 	if r.Kept != "" {
 		c.note("%s", r.Kept)
 	}
+	if r.Note != "" && r.Status == land.Landed {
+		c.note("the commits keep their messages, and -m is a note in the record   (--squash and --merge make a commit with that message)")
+	}
 	if c.opts.Bool("json") {
 		shown := resultJSON{Result: r}
 		if r.Status == land.Landed {
@@ -252,6 +256,19 @@ func (c *call) printResult(r land.Result) error {
 	return nil
 }
 
+// printRefused prints the plan of a dry run that is refused.
+func (c *call) printRefused(r land.Result) error {
+	switch {
+	case r.Status != land.Planned:
+		return nil
+	case c.opts.Bool("json"): // one object, with the error
+		text, err := json.Marshal(resultJSON{Result: r})
+		return errors.Join(err, json.Unmarshal(text, &c.partial))
+	}
+	c.printPlan(r)
+	return nil
+}
+
 func (c *call) printPlan(r land.Result) {
 	row := func(name, text string) { c.out.printf("  %-8s %s\n", name, text) }
 	c.out.printf("would land on %s at %s, under the lease %s\n", r.Branch.Branch(), r.Remote, r.Lease)
@@ -263,6 +280,9 @@ func (c *call) printPlan(r land.Result) {
 	} else {
 		row("commits", fmt.Sprint(r.Commits))
 		row("mode", string(r.Mode))
+	}
+	if r.Note != "" {
+		row("note", r.Note)
 	}
 }
 

@@ -163,6 +163,9 @@ func (c *call) printEntry(e land.Entry) {
 	if e.Record != nil && e.Record.NoVerify {
 		c.out.printf("  %s", paint(yellow, "--no-verify"))
 	}
+	if e.Record != nil && len(e.Record.Allowed) > 0 {
+		c.out.printf("  %s", paint(yellow, "--allow "+strings.Join(e.Record.Allowed, ", ")))
+	}
 	if repair != nil {
 		text := fmt.Sprintf("REPAIRED (%s) by %s", repair.Code, e.Event.Actor)
 		if reason := e.Event.By.Reason; reason != "" && reason != because {

@@ -97,11 +97,11 @@ func leaseLog(ctx context.Context, c *call) error {
 	show := func(e event.Event, s *git.Signature) {
 		if c.opts.Bool("json") {
 			j := c.eventJSON(e)
-			j.Signature = newSignatureJSON(s)
+			j.Signature = newSignatureJSON(e, s)
 			listed = append(listed, j)
 		} else {
 			c.printEvent(e)
-			c.printSignature(s)
+			c.printSignature(e, s)
 		}
 	}
 	checked := signatures{repo: l.Repo, show: show}
@@ -116,6 +116,9 @@ func leaseLog(ctx context.Context, c *call) error {
 		return ctx.Err() == nil && checked.failed == nil && c.out.failure == nil && (!limited || n < most)
 	})
 	err = errors.Join(err, checked.end(ctx))
+	if checked.unchecked > 0 {
+		c.tellUnchecked(checked)
+	}
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -131,6 +134,15 @@ func leaseLog(ctx context.Context, c *call) error {
 		return err
 	}
 	return c.out.json(object)
+}
+
+func (c *call) tellUnchecked(s signatures) {
+	signed := "a signature was"
+	if s.unchecked > 1 {
+		signed = fmt.Sprintf("%d signatures were", s.unchecked)
+	}
+	c.note("%s not checked: %s", signed, s.why)
+	c.err.printf("%s %s\n", paint(yellow, "hint:"), s.mend)
 }
 
 func (c *call) printEvent(e event.Event) {

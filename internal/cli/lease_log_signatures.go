@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"path"
+	"strings"
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
@@ -14,13 +17,31 @@ type signatureJSON struct {
 	Verdict git.Verdict `json:"verdict"`
 	Signer  string      `json:"signer,omitempty"`
 	Key     string      `json:"key,omitempty"`
+	// Differs is that the signer is known here by another address than the actor's.
+	Differs bool `json:"signer_differs,omitempty"`
 }
 
-func newSignatureJSON(s *git.Signature) *signatureJSON {
+func newSignatureJSON(e event.Event, s *git.Signature) *signatureJSON {
 	if s == nil {
 		return nil
 	}
-	return &signatureJSON{s.Verdict, s.Signer, s.Key}
+	return &signatureJSON{s.Verdict, s.Signer, s.Key, signerDiffers(e, s)}
+}
+
+// signerDiffers reports whether the signer of an event goes by another address than its
+// actor. With ssh it is the first that gpg.ssh.allowedSignersFile has for the key, or a
+// pattern for addresses (ssh-keygen(1)); with others it is "Name <email>".
+func signerDiffers(e event.Event, s *git.Signature) bool {
+	if s.Signer == "" || s.Verdict == git.Bad {
+		return false
+	}
+	name, email, _ := strings.Cut(strings.ToLower(strings.TrimSuffix(e.Actor, ">")), " <")
+	signer := strings.ToLower(s.Signer)
+	if _, address, full := strings.Cut(signer, "<"); full {
+		return strings.TrimSuffix(address, ">") != email
+	}
+	matched, err := path.Match(signer, email)
+	return signer != name && (err != nil || !matched)
 }
 
 // verdictWords say what a signature is worth.
@@ -35,7 +56,7 @@ var verdictWords = map[git.Verdict]string{
 	git.Unsigned:  "unsigned",
 }
 
-func (c *call) printSignature(s *git.Signature) {
+func (c *call) printSignature(e event.Event, s *git.Signature) {
 	if s == nil {
 		return
 	}
@@ -55,6 +76,9 @@ func (c *call) printSignature(s *git.Signature) {
 	if s.Key != "" {
 		c.out.printf(" (%s)", s.Key)
 	}
+	if signerDiffers(e, s) {
+		c.out.printf("%s", paint(yellow, ", of an event by "+e.Actor))
+	}
 	c.out.printf("\n")
 }
 
@@ -65,6 +89,9 @@ type signatures struct {
 	wait   []event.Event
 	bad    []object.OID
 	failed error
+
+	unchecked int
+	why, mend string // of the first of those
 }
 
 // checkedAtOnce is how many events wait to be checked together.
@@ -89,12 +116,34 @@ func (s *signatures) flush(ctx context.Context) {
 		return
 	}
 	for i, e := range s.wait {
-		if found[i].Verdict == git.Bad {
+		switch found[i].Verdict {
+		case git.Bad:
 			s.bad = append(s.bad, e.OID)
+		case git.Unchecked:
+			if s.unchecked++; s.unchecked == 1 {
+				s.why, s.mend = whyUnchecked(s.repo.Config, found[i].Made)
+			}
 		}
 		s.show(e, &found[i])
 	}
 	s.wait = nil
+}
+
+// whyUnchecked says what git lacks to check signatures of a kind, and the command that
+// mends it.
+func whyUnchecked(c git.Config, made git.Maker) (why, mend string) {
+	key, program := "gpg.program", "gpg"
+	switch made {
+	case git.SSH:
+		if key, program = "gpg.ssh.program", "ssh-keygen"; c.Get("gpg.ssh.allowedSignersFile") == "" {
+			return "gpg.ssh.allowedSignersFile is not set, which says whose keys are whose",
+				"git config gpg.ssh.allowedSignersFile FILE   (its lines: EMAIL KEY; ssh-keygen(1), ALLOWED SIGNERS)"
+		}
+	case git.X509:
+		key, program = "gpg.x509.program", "gpgsm"
+	}
+	used := cmp.Or(c.Get(key), program)
+	return fmt.Sprintf("git came to no result with %s (%s)", used, key), fault.Command("git", "config", key, program) + "   (where that is installed)"
 }
 
 // end shows the rest. A bad signature is a fault of class Ambiguous: somebody has written

@@ -4,22 +4,34 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// HasHook reports whether git may have something to run for a hook of a commit: a file,
-// which need not be executable, or a configured hook, which older gits ignore. It starts
-// a process only where core.hooksPath is something that only git can read.
-func (r *Repo) HasHook(ctx context.Context, name string) (bool, error) {
-	for key, events := range r.Config.values {
-		if strings.HasPrefix(key, "hook.") && strings.HasSuffix(key, ".event") && slices.Contains(events, name) {
-			return true, nil
+// A HookState says what git has for a hook of a commit.
+type HookState int
+
+// What there may be. Git warns of a file that is not executable, and so has to be asked
+// about it.
+const (
+	NoHook HookState = iota
+	IgnoredHook
+	RunsHook
+)
+
+// HookState looks for a hook of a commit: a file, or a configured hook that is not
+// switched off. It starts a process only where there is a configured hook, which older
+// gits ignore, or where core.hooksPath is something that only git can read.
+func (r *Repo) HookState(ctx context.Context, name string) (HookState, error) {
+	if r.configuresHook(name) {
+		if runs, err := r.RunsConfiguredHooks(ctx); err != nil || runs {
+			return RunsHook, err
 		}
 	}
 	dir := filepath.Join(r.CommonDir, "hooks")
@@ -29,14 +41,38 @@ func (r *Repo) HasHook(ctx context.Context, name string) (bool, error) {
 		case dir == "", strings.ContainsRune("~%:", rune(dir[0])): // "~/hooks", "%(prefix)/hooks"
 			var err error
 			if dir, err = r.HooksDir(ctx); err != nil {
-				return false, err
+				return NoHook, err
 			}
 		case !filepath.IsAbs(dir):
 			dir = filepath.Join(r.Top, dir) // githooks(5): from where hooks run
 		}
 	}
-	_, err := os.Stat(filepath.Join(dir, name))
-	return err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR), nil
+	switch err := unix.Access(filepath.Join(dir, name), unix.X_OK); err { // as git's find_hook asks
+	case nil:
+		return RunsHook, nil
+	case unix.ENOENT, unix.ENOTDIR:
+		return NoHook, nil
+	}
+	return IgnoredHook, nil
+}
+
+// configuresHook reports whether the configuration has a hook of that name, and it is on.
+// One that is said to be neither on nor off is for git to refuse.
+func (r *Repo) configuresHook(name string) bool {
+	off := func(hook string) bool {
+		on, err := r.Config.Bool(hook+".enabled", true)
+		return err == nil && !on
+	}
+	if off("hook." + name) { // git 2.55
+		return false
+	}
+	for key, events := range r.Config.values {
+		hook, isEvent := strings.CutSuffix(key, ".event")
+		if isEvent && strings.HasPrefix(hook, "hook.") && slices.Contains(events, name) && !off(hook) {
+			return true
+		}
+	}
+	return false
 }
 
 // A CommitHook is one run of a hook of a commit.

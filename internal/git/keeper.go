@@ -153,6 +153,14 @@ func (r *Repo) Doing() string {
 			return state.doing
 		}
 	}
+	// Between two commits of several that are picked, or reverted, there is only this.
+	todo, _ := os.ReadFile(filepath.Join(r.GitDir, "sequencer/todo"))
+	switch next, _, _ := strings.Cut(string(todo), " "); next {
+	case "pick", "p":
+		return "cherry-pick"
+	case "revert":
+		return "revert"
+	}
 	return ""
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -84,16 +85,97 @@ type Signature struct {
 	Verdict Verdict
 	Signer  string // whose key it is, as this machine knows; may be empty
 	Key     string // its fingerprint or id; may be empty
+	Made    Maker  // by what it was made; of one that is Unchecked alone
 }
+
+// A Maker is a kind of signatures.
+type Maker string
+
+// The makers.
+const (
+	OpenPGP Maker = "openpgp"
+	X509    Maker = "x509"
+	SSH     Maker = "ssh"
+)
+
+// makers are known by how their signatures begin (gpg-interface.c of git).
+var makers = []struct {
+	begin string
+	maker Maker
+}{{"-----BEGIN SSH SIGNATURE-----", SSH}, {"-----BEGIN SIGNED MESSAGE-----", X509}, {"-----BEGIN PGP", OpenPGP}}
 
 // verdicts are those of %G? in git-log(1).
 var verdicts = map[string]Verdict{"G": Good, "U": Untrusted, "X": Expired, "Y": Expired, "R": Revoked, "B": Bad, "E": NoKey, "N": Unsigned}
+
+// revocations is the configuration that names revoked ssh keys.
+const revocations = "gpg.ssh.revocationFile"
 
 // Signatures checks the signatures of commits, in their order.
 func (r *Repo) Signatures(ctx context.Context, commits []object.OID) ([]Signature, error) {
 	if len(commits) == 0 {
 		return nil, nil
 	}
+	list, err := r.askSignatures(ctx, commits)
+	if err != nil {
+		return nil, err
+	}
+	if r.Config.Get(revocations) != "" {
+		err = r.findRevoked(ctx, commits, list)
+	}
+	for i := range list {
+		if err == nil && (list[i].Verdict == Unsigned || list[i].Verdict == Unchecked) {
+			err = r.unchecked(ctx, commits[i], &list[i])
+		}
+	}
+	return list, err
+}
+
+// findRevoked tells revoked ssh keys from bad signatures, for which git has one letter:
+// what fits where nobody's key was revoked was signed by one that was.
+func (r *Repo) findRevoked(ctx context.Context, commits []object.OID, list []Signature) error {
+	var bad []object.OID
+	for i, s := range list {
+		if s.Verdict == Bad {
+			bad = append(bad, commits[i])
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	again, err := r.askSignatures(ctx, bad, revocations+"="+os.DevNull)
+	if err != nil {
+		return err
+	}
+	for i, oid := range commits {
+		if at := slices.Index(bad, oid); at >= 0 && (again[at].Verdict == Good || again[at].Verdict == Untrusted) {
+			list[i] = again[at]
+			list[i].Verdict = Revoked
+		}
+	}
+	return nil
+}
+
+// unchecked is for a commit of which git says that there is no signature, which it also
+// does where it cannot check one, or nothing.
+func (r *Repo) unchecked(ctx context.Context, commit object.OID, s *Signature) error {
+	c, err := r.Commit(ctx, commit)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(c.Extra, IsSignature)
+	if i < 0 {
+		return nil
+	}
+	s.Verdict = Unchecked
+	for _, m := range makers {
+		if strings.HasPrefix(c.Extra[i].Value, m.begin) {
+			s.Made = m.maker
+		}
+	}
+	return nil
+}
+
+func (r *Repo) askSignatures(ctx context.Context, commits []object.OID, config ...string) ([]Signature, error) {
 	var in bytes.Buffer
 	for _, oid := range commits {
 		fmt.Fprintln(&in, oid)
@@ -101,7 +183,7 @@ func (r *Repo) Signatures(ctx context.Context, commits []object.OID) ([]Signatur
 	// Not rev-list: git 2.39's does not read the configuration of signatures. %GG is what
 	// the checking program printed.
 	found := map[object.OID]Signature{}
-	err := r.stream(ctx, command{stdin: in.Bytes(), config: []string{"log.showSignature=false"}, args: []string{
+	err := r.stream(ctx, command{stdin: in.Bytes(), config: append(config, "log.showSignature=false"), args: []string{
 		"log", "-z", "--no-walk=unsorted", "--no-color", "--no-patch", "--format=%H%x01%G?%x01%GS%x01%GK%x01%GG", "--stdin"}},
 		func(out *bufio.Reader) error {
 			for {
@@ -130,15 +212,6 @@ func (r *Repo) Signatures(ctx context.Context, commits []object.OID) ([]Signatur
 		s, ok := found[oid]
 		if !ok {
 			return nil, fmt.Errorf("check the signature of %s: git says nothing of it", oid.Short())
-		}
-		if s.Verdict == Unsigned {
-			c, err := r.Commit(ctx, oid)
-			if err != nil {
-				return nil, err
-			}
-			if slices.ContainsFunc(c.Extra, IsSignature) { // "N" is also for one that cannot be checked
-				s.Verdict = Unchecked
-			}
 		}
 		list[i] = s
 	}

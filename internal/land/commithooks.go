@@ -82,7 +82,7 @@ func (h *hooked) run(ctx context.Context, m *motion, p plan) error {
 		return err
 	}
 	h.text = d.text
-	names, err := m.hookNames(ctx, p)
+	names, run, err := m.hookNames(ctx, p)
 	if err != nil || len(names) == 0 && !d.edit {
 		return err
 	}
@@ -139,31 +139,35 @@ func (h *hooked) run(ctx context.Context, m *motion, p plan) error {
 		return fault.New(fault.Conflict, "the hooks (%s) left no message for the commit, and nothing landed", shortList(names)).
 			WithHint("mend them, and run git land again")
 	}
-	if len(names) > 0 {
-		m.step("hooked", strings.Join(names, ", "))
+	if len(run) > 0 {
+		m.step("hooked", strings.Join(run, ", "))
 	}
 	return nil
 }
 
-// hookNames are the hooks that there are, and that have a say. Without a work tree there is
-// no git commit, whose hooks they are.
-func (m *motion) hookNames(ctx context.Context, p plan) (names []string, err error) {
+// hookNames are the hooks that git is to be asked for, and those of them that it runs: of
+// the others it says why not. Without a work tree there is no git commit, whose hooks
+// they are.
+func (m *motion) hookNames(ctx context.Context, p plan) (names, run []string, err error) {
 	if m.l.Repo.Top == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	for _, name := range []string{preCommit, prepareMsg, commitMsg} {
 		if m.r.NoVerify && name != prepareMsg || name == preCommit && p.change.kind == fromCommits {
 			continue
 		}
-		has, err := m.l.Repo.HasHook(ctx, name)
+		state, err := m.l.Repo.HookState(ctx, name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if has {
+		if state != git.NoHook {
 			names = append(names, name)
 		}
+		if state == git.RunsHook {
+			run = append(run, name)
+		}
 	}
-	return names, nil
+	return names, run, nil
 }
 
 func (m *motion) askHook(ctx context.Context, index *git.TempIndex, name string, args []string) error {
@@ -253,25 +257,61 @@ func (m *motion) hookChanged(ctx context.Context, p plan) error {
 		now = h.after
 	}
 	paths := change{diff: changed}.paths()
-	s := m.r.Selection
-	take := []string{"git", "restore", "--source", string(h.after), "--staged", "--"}
-	if m.change.kind == fromPaths {
-		take[4] = "--worktree"
-		if s.Paths != nil { // a file that it added lands only if it is chosen
-			s.Paths = slices.Concat(s.Paths, pathspecs(repo, without(paths, m.change.paths())))
-		}
-	}
-	if take = append(take, pathspecs(repo, paths)...); len(paths) > maxAgain {
-		take = append(take[:6], "PATH...")
-	}
+	take, s := m.takeOver(changed)
 	again, which := verifyCommand(m.l, s, p.view.Policy), "verifies"
 	if s.command != "" || s.reason != "" { // then landing verifies, or nothing does
 		again, which = withSelection(m.l, s.landing(), s), "lands"
 	}
+	hint := fmt.Sprintf("%s   (it takes over what the hook made, and %s that)", take+again, which)
+	if s.Paths != nil && len(s.Paths) == 0 {
+		s = m.r.Selection
+		s.NoVerify = true
+		hint = fmt.Sprintf("choose something else: the hook leaves nothing of it   (or, past the hook and on the record: %s)", withSelection(m.l, s.landing(), s))
+	}
 	return fault.New(fault.Unverified, "the hook %s changed %s: the tree %s would land now, and not %s, which was chosen",
 		h.by, shortList(paths), now, p.tree).
-		WithHint("%s && %s   (it takes over what the hook made, and %s that)", fault.Command(take...), again, which).
+		WithHint("%s", hint).
 		WithFacts(map[string]any{"hook": h.by, "tree": p.tree, "changed_tree": now, "paths": paths})
+}
+
+// takeOver is the beginning of a command line that takes over what the hook made of the
+// paths that it changed, and the selection of what that is. A new file that it has taken
+// out stays where it is, and is not chosen any more: git knows nothing of it to restore.
+func (m *motion) takeOver(changed []git.Change) (string, Selection) {
+	repo, s, paths := m.l.Repo, m.r.Selection, change{diff: changed}.paths()
+	from, to := pathspecs(repo, paths), "--staged"
+	if m.change.kind == fromPaths {
+		to = "--worktree"
+		added, gone := without(paths, m.change.paths()), m.takenOut(changed)
+		switch {
+		case len(gone) > 0:
+			s.Paths = append([]string{}, pathspecs(repo, append(without(m.change.paths(), gone), added...))...)
+			from = pathspecs(repo, without(paths, gone))
+		case s.Paths != nil: // a file that it added lands only if it is chosen
+			s.Paths = slices.Concat(s.Paths, pathspecs(repo, added))
+		}
+		if len(gone) > 0 && len(s.Paths) > maxAgain {
+			s.Paths = []string{"PATH..."}
+		}
+	}
+	switch {
+	case len(from) == 0:
+		return "", s
+	case len(from) > maxAgain:
+		from = []string{"PATH..."}
+	}
+	return fault.Command(append([]string{"git", "restore", "--source", string(m.hooked.after), to, "--"}, from...)...) + " && ", s
+}
+
+// takenOut are those of the paths that are new, and that the hook took out of the index.
+func (m *motion) takenOut(changed []git.Change) (paths []string) {
+	for _, d := range changed {
+		before := slices.IndexFunc(m.change.diff, func(c git.Change) bool { return c.Path == d.Path })
+		if d.Deleted() && before >= 0 && m.change.diff[before].OldMode == "000000" {
+			paths = append(paths, d.Path)
+		}
+	}
+	return paths
 }
 
 // without are those of a that b lacks.

@@ -50,14 +50,26 @@ func (p *plan) guard(ctx context.Context, l *ledger.Ledger) error {
 		{GuardLFS, p.guardPointers},
 		{GuardSubmodule, p.guardSubmodules},
 	} {
+		err := g.ask(ctx, l, diffs)
 		if slices.Contains(p.change.asked.Allow, g.name) {
+			if fault.ClassOf(err) == fault.Conflict {
+				p.allow(g.name)
+			}
 			continue
 		}
-		if err := g.ask(ctx, l, diffs); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// allow notes a guard that would have refused the plan, and was told not to: that goes on
+// the record.
+func (p *plan) allow(g Guard) {
+	if !slices.Contains(p.allowed, string(g)) {
+		p.allowed = append(p.allowed, string(g))
+	}
 }
 
 // allowing is the command that lands the change though the guard would refuse it.

@@ -93,9 +93,11 @@ type Result struct {
 	Tree      object.OID  `json:"tree"`
 	Commits   int         `json:"commits"`
 	Mode      policy.Mode `json:"mode,omitempty"` // where commits land
-	Event     object.OID  `json:"event,omitempty"`
-	Paths     []string    `json:"paths,omitempty"` // that the landing changes
-	Record    note.Record `json:"record"`
+	// Note is what -m gave where no commit is made whose message it would be.
+	Note   string      `json:"note,omitempty"`
+	Event  object.OID  `json:"event,omitempty"`
+	Paths  []string    `json:"paths,omitempty"` // that the landing changes
+	Record note.Record `json:"record"`
 	// Local says what became of the local branch: "moved", or why not.
 	Local string `json:"local,omitempty"`
 	// Hint is the command that brings the local side along where we could not.

@@ -50,6 +50,14 @@ func (m *motion) compose(ctx context.Context, p plan) (d draft, err error) {
 	if d.by, err = cleanupOf(repo.Config); err != nil {
 		return d, err
 	}
+	if len(authors) > 1 { // the first is the commit's author, as with git rebase
+		// To the last message by itself: to git, what a message begins with is its subject, and
+		// no trailer, whatever it looks like.
+		last := &messages[len(messages)-1]
+		if *last, err = repo.WithCoauthors(ctx, *last, authors[1:]...); err != nil {
+			return d, err
+		}
+	}
 	joined := strings.Join(messages, "\n")
 	d.edit, d.sign = m.r.Edit != nil, commentOf(repo.Config, joined)
 	d.what = fmt.Sprintf("%d commits land on %s as one, of which this is the message.", len(messages), p.view.Branch.Branch())
@@ -59,10 +67,7 @@ func (m *motion) compose(ctx context.Context, p plan) (d draft, err error) {
 		}
 		joined = strings.Join(messages, "\n")
 	}
-	if d.text = joined; len(authors) > 1 { // the first is the commit's author, as with git rebase
-		d.text, err = repo.WithCoauthors(ctx, joined, authors[1:]...)
-	}
-	if err == nil && !d.edit && d.by != verbatim {
+	if d.text = joined; !d.edit && d.by != verbatim {
 		d.text, err = repo.Stripspace(ctx, d.text, "")
 	}
 	return d, err

@@ -19,7 +19,11 @@ func (p *plan) chooseMode(l *ledger.Ledger) error {
 	asked, team := p.change.asked.Mode, p.view.Policy
 	p.mode = cmp.Or(asked, team.Mode, policy.Rebase)
 	within := asked == "" || asked == team.Mode || asked == policy.FFOnly && team.Mode == policy.Rebase
-	if within || !team.Says("land.mode") || slices.Contains(p.change.asked.Allow, GuardMode) {
+	if within || !team.Says("land.mode") {
+		return nil
+	}
+	if slices.Contains(p.change.asked.Allow, GuardMode) {
+		p.allow(GuardMode)
 		return nil
 	}
 	s := p.change.asked

@@ -58,7 +58,7 @@ type motion struct {
 // broken under this landing, Ambiguous and Unreachable for the authority. After
 // a refusal nothing has landed, and what Land acquired is given back; only a
 // fault of class Unreachable, or Lost, may leave it open whether the push arrived,
-// and says so.
+// and says so. A dry run that would be refused has its plan beside the fault.
 func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 	if err := CheckReason(r.Reason); r.Force && err != nil {
 		return Result{}, err
@@ -355,20 +355,19 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 		m.result.Status, m.result.Commit = Already, p.already
 		return true, m.catchUp(ctx, p)
 	}
+	if m.r.DryRun {
+		return true, m.foretell(ctx, p)
+	}
 	if err := p.guard(ctx, m.l); err != nil {
 		return false, err
 	}
-	if v.Phase() == event.Frozen && !m.r.DryRun { // before a check is run in vain
+	if v.Phase() == event.Frozen { // before a check is run in vain
 		_, err := m.enter(ctx, v)
 		return false, err
 	}
 	gate, again, err := m.gate(ctx, p)
 	if err != nil || again {
 		return false, err
-	}
-	if m.r.DryRun {
-		m.result.Status = Planned
-		return true, m.foretell(ctx, v)
 	}
 	if err := m.runHooks(ctx, p); err != nil {
 		return false, err
@@ -408,8 +407,18 @@ func (m *motion) noteRewind(ctx context.Context, v ledger.View) error {
 	return err
 }
 
-// foretell says whom a dry run finds in the way.
-func (m *motion) foretell(ctx context.Context, v ledger.View) error {
+// foretell ends a dry run: the plan stands, whatever would refuse it, and who is found in
+// the way is told.
+func (m *motion) foretell(ctx context.Context, p plan) error {
+	m.result.Status = Planned
+	err := p.guard(ctx, m.l)
+	if err == nil {
+		_, _, err = m.gate(ctx, p)
+	}
+	return errors.Join(err, m.foretellLease(ctx, p.view))
+}
+
+func (m *motion) foretellLease(ctx context.Context, v ledger.View) error {
 	if h := v.Hold(); h != nil && !m.holds(v) {
 		m.step("leased", "not yet: held by "+lease.Describe(*h, m.l.Now()))
 	}
@@ -439,6 +448,9 @@ func (m *motion) describe(p plan) {
 		Unit: j.Unit, Base: p.view.Base, Tree: p.tree, Commits: p.count(), Paths: m.change.paths()}
 	if m.change.kind == fromCommits {
 		m.result.Mode = p.mode
+	}
+	if !p.makes() {
+		m.result.Note = strings.TrimSpace(m.text)
 	}
 }
 

@@ -30,6 +30,7 @@ type plan struct {
 	lacks    bool               // HEAD has commits that the target lacks
 	// elsewhere: HEAD has other commits than the target, which has all that they change.
 	elsewhere bool
+	allowed   []string // guards that would have refused it, but for --allow
 }
 
 // makePlan merges the change onto the target as the authority has it. It
@@ -67,7 +68,7 @@ func planOn(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (pla
 	p.lacks = len(unlanded) > 0
 	if c.kind == fromCommits {
 		p.stack = unlanded
-		if doing := l.Repo.Doing(); len(unlanded) > 0 && !c.apart && (doing == "rebase" || doing == "am") {
+		if doing := l.Repo.Doing(); len(unlanded) > 0 && !c.apart && doing != "" {
 			return p, fault.New(fault.Conflict, "a %s is under way, and HEAD has only a part of its commits", doing).
 				WithHint("git %s --continue && %s", doing, c.landNext(l))
 		}

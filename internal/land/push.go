@@ -213,13 +213,10 @@ func (m *motion) record(p plan, by event.By, gate verdict, d *ledger.Draft, coun
 		Verifications: gate.judgement.Passing, VerificationRef: p.view.Verifications, MergedUnverified: gate.merged,
 		Flaky: gate.judgement.Flaky(), Actor: d.Actor(), Host: m.l.Host, Time: d.Time().UTC().Truncate(time.Second),
 	}
-	switch {
-	case !p.makes():
-		r.Note = strings.TrimSpace(m.text)
-	case p.change.kind == fromCommits && p.mode == policy.Squash:
+	r.Note, r.NoVerify, r.Allowed = m.result.Note, m.r.NoVerify, p.allowed
+	if p.makes() && p.change.kind == fromCommits && p.mode == policy.Squash {
 		r.Squashed = p.change.head
 	}
-	r.NoVerify = m.r.NoVerify
 	if !gate.judgement.Pass {
 		r.Override = &note.Override{Reason: by.Land.Reason, Actor: d.Actor(), Missing: gate.judgement.Missing}
 	}

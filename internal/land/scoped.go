@@ -192,9 +192,15 @@ func (c *change) ignored(ctx context.Context, index *git.TempIndex, specs []stri
 func (c *change) notAdded(l *ledger.Ledger, err error, refused []string) error {
 	none, unmatched := errors.AsType[*git.NoMatchError](err)
 	again := withSelection(l, c.asked.landing(), c.asked)
+	outside := slices.IndexFunc(c.chosen.Paths, func(spec string) bool { return isOutside(l.Repo, spec) })
 	switch {
 	case err == nil:
 		return nil
+	case outside >= 0:
+		f := fault.New(fault.Usage, "the path %s is outside of the work tree %s", c.chosen.Paths[outside], l.Repo.Top).
+			WithHint("name what is in it, or run git land in the clone that has that path")
+		f.Err = err
+		return f
 	case unmatched:
 		f := fault.New(fault.Usage, "the path %s matches no file", none.Path).WithHint("git status   (it names what has changed)")
 		f.Err = err
@@ -242,6 +248,40 @@ func (c *change) covers(repo *git.Repo, p string) bool {
 // plain reports whether a pathspec is the name of a file or directory, and nothing else.
 func (c *change) plain(repo *git.Repo, spec string) bool {
 	return !strings.ContainsAny(spec, ":*?[\\") && !path.IsAbs(spec) && !repo.FoldsPathspecs()
+}
+
+// isOutside reports whether a pathspec, relative to where git runs, names something
+// outside of the work tree, which git dies of.
+func isOutside(repo *git.Repo, spec string) bool {
+	name, from := spec, repo.Prefix
+	if words, rest, long := strings.Cut(spec, ")"); long && strings.HasPrefix(words, ":(") {
+		if name = rest; strings.Contains(words, "top") {
+			from = ""
+		}
+	} else if short, magic := strings.CutPrefix(spec, ":"); magic {
+		if name = strings.TrimLeft(short, "!^/"); strings.Contains(short[:len(short)-len(name)], "/") {
+			from = ""
+		}
+	}
+	if path.IsAbs(name) {
+		real, err := filepath.EvalSymlinks(repo.Top)
+		return err == nil && !leadsInto(real, name)
+	}
+	full := path.Clean(from + name)
+	return full == ".." || strings.HasPrefix(full, "../")
+}
+
+// leadsInto reports whether a path, of which the end need not be there, leads into a
+// directory.
+func leadsInto(dir, name string) bool {
+	for at := path.Clean(name); ; at = path.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return real == dir || strings.HasPrefix(real, dir+"/")
+		}
+		if at == path.Dir(at) {
+			return false
+		}
+	}
 }
 
 // full is a plain pathspec from the top.

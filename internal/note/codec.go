@@ -227,10 +227,10 @@ func (r Record) validate() error {
 			return err
 		}
 	}
-	if slices.Contains(r.Flaky, "") {
-		return errors.New("a flaky check without a name")
+	if slices.Contains(r.Flaky, "") || slices.Contains(r.Allowed, "") {
+		return errors.New("a flaky check, or a guard, without a name")
 	}
-	if err := validText(r.Flaky...); err != nil {
+	if err := validText(slices.Concat(r.Flaky, r.Allowed)...); err != nil {
 		return err
 	}
 	if o := r.Override; o != nil {

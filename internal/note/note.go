@@ -70,6 +70,7 @@ type Record struct {
 	MergedUnverified bool           `json:"merged_unverified,omitempty"`
 	Flaky            []string       `json:"flaky,omitempty"`     // checks that passed after the same command had failed on the same tree
 	NoVerify         bool           `json:"no_verify,omitempty"` // hooks of the commit were skipped
+	Allowed          []string       `json:"allowed,omitempty"`   // guards that would have refused, but for --allow
 	Override         *Override      `json:"override,omitempty"`
 	Actor            string         `json:"actor"`
 	Host             string         `json:"host"`

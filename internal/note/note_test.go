@@ -86,6 +86,15 @@ func skipped() []note.Record {
 	return []note.Record{both, one}
 }
 
+// allowed is likewise.
+func allowed() []note.Record {
+	list := skipped()
+	for i := range list {
+		list[i].Allowed = []string{"rename", "submodule"}
+	}
+	return list
+}
+
 // squashed is in a file of its own likewise.
 func squashed() []note.Record {
 	one, both := bare(), record()
@@ -100,6 +109,7 @@ func TestFrozen(t *testing.T) {
 	frozen(t, "records", records(), note.ParseRecords)
 	frozen(t, "records-flaky", flaky(), note.ParseRecords)
 	frozen(t, "records-no-verify", skipped(), note.ParseRecords)
+	frozen(t, "records-allowed", allowed(), note.ParseRecords)
 	frozen(t, "records-squashed", squashed(), note.ParseRecords)
 }
 

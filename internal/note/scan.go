@@ -144,6 +144,9 @@ func (c *scanner) record() (r Record) {
 		r.Flaky = c.texts()
 	}
 	r.NoVerify = c.has(`,"no_verify":true`)
+	if c.has(`,"allowed":[`) {
+		r.Allowed = c.texts()
+	}
 	if c.has(`,"override":{`) {
 		r.Override = &Override{Reason: c.text(`"reason":"`), Actor: c.text(`,"actor":"`)}
 		c.want(`,"missing":[`)

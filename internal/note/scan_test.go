@@ -15,6 +15,7 @@ func TestScanIsParsing(t *testing.T) {
 	scanIsParsing[Record](t, "records", 3)
 	scanIsParsing[Record](t, "records-flaky", 1)
 	scanIsParsing[Record](t, "records-no-verify", 1)
+	scanIsParsing[Record](t, "records-allowed", 1)
 	scanIsParsing[Record](t, "records-squashed", 1)
 	scanIsParsing[Verification](t, "verifications", 3)
 }
