@@ -113,7 +113,9 @@ func (h *history) between(base, commit object.OID, yield func(*node)) {
 	if !ok {
 		return
 	}
-	if n := &h.nodes[at]; n.first == base && len(n.parents) <= 1 { // as most landings are
+	n := &h.nodes[at]
+	beside := func(p int32) bool { return h.nodes[p].oid != base }  // the base need not be in the graph, and what was merged is
+	if n.first == base && !slices.ContainsFunc(n.parents, beside) { // as most landings are
 		yield(n)
 		return
 	}

@@ -74,6 +74,18 @@ func TestBetween(t *testing.T) {
 	}
 }
 
+// So it is where the lease began with base, which is not in the graph then.
+func TestBetweenOfMerge(t *testing.T) {
+	t.Parallel()
+	h := &history{nodes: []node{{oid: "merge", first: "base", parents: []int32{1}}, {oid: "side", first: "base"}},
+		index: map[object.OID]int32{"merge": 0, "side": 1}, marked: make([]mark, 2)}
+	var got []object.OID
+	h.between("base", "merge", func(n *node) { got = append(got, n.oid) })
+	if !slices.Equal(got, []object.OID{"merge", "side"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
 // Each code is in the order of reports once, and fit for an event.
 func TestCodes(t *testing.T) {
 	t.Parallel()
