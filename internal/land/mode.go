@@ -77,7 +77,7 @@ func (p *plan) nothingChosen(ctx context.Context, l *ledger.Ledger) error {
 	case len(c.outside) > 0:
 		return fault.New(fault.Conflict, "nothing is chosen to land: what is staged (%s) is outside of land.paths", shortList(c.outside)).
 			WithHint("%s", c.landPaths(l, c.outside))
-	case len(c.modified) > 0:
+	case len(c.modified) > 0 && c.asked.Mode == "": // which says that commits are meant
 		return fault.New(fault.Conflict, "nothing is chosen to land: nothing is staged, %s has all commits of HEAD, and files are modified (%s)",
 			p.view.Branch.Branch(), shortList(c.modified)).
 			WithHint("%s", c.landPaths(l, c.modified))
