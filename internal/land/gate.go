@@ -208,7 +208,7 @@ func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
 	if team.Problem != nil && !m.r.Force {
 		return verdict{}, false, notUnderstood(team, "what a landing needs is not known")
 	}
-	if err := soundPolicy(ctx, m.l, m.r.Selection, p); err != nil && !m.r.Force {
+	if err := soundPolicy(ctx, m.l, m.r.Selection, p); err != nil {
 		return verdict{}, false, err
 	}
 	wants, err := demanded(team, m.r.Check, m.r.Command)
