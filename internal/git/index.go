@@ -413,9 +413,12 @@ func (r *Repo) WriteTree(ctx context.Context) (object.OID, error) {
 
 // MoveWorkTree takes index and work tree from one tree to another by git's
 // two-tree merge (git-read-tree(1)): a path that the user has changed, or that
-// is in the way, makes it fail with nothing touched. With dry it only says
-// whether it would work.
+// is in the way, makes it fail with nothing touched; one that git does not know
+// is told by an *InTheWayError. With dry it only says whether it would work.
 func (r *Repo) MoveWorkTree(ctx context.Context, from, to object.OID, dry bool) error {
+	if err := r.inTheWay(ctx, from, to); err != nil {
+		return err
+	}
 	args := []string{"read-tree", "-m", "-u"}
 	if dry {
 		args = append(args, "-n")

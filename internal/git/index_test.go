@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"gitland/internal/git"
@@ -179,7 +180,7 @@ func TestMoveWorkTree(t *testing.T) {
 	gittest.Commit(t, dir, "begin", map[string]string{"file": "one\n", "sub/other": "x\n", "gone": "x\n"})
 	from := revParse(t, dir, "HEAD^{tree}")
 	gittest.Git(t, dir, "rm", "--quiet", "gone")
-	gittest.Write(t, dir, map[string]string{"file": "two\n", "new": "new\n"})
+	gittest.Write(t, dir, map[string]string{"file": "two\n", "new": "new\n", "deep/er/new": "new\n"})
 	gittest.Git(t, dir, "add", "--all")
 	to := object.OID(gittest.Git(t, dir, "write-tree"))
 	gittest.Git(t, dir, "reset", "--quiet", "--hard")
@@ -214,7 +215,17 @@ func TestMoveWorkTree(t *testing.T) {
 	gittest.Write(t, dir, map[string]string{"file": "mine\n"})
 	move(false)
 	gittest.Write(t, dir, map[string]string{"file": "one\n"})
-	r.Refresh(t.Context()) // the file is as it was, but git sees by its times alone that it was written
+	// So do files that git ignores: in the place of a new one, of its directory, or inside of it.
+	gittest.Write(t, dir, map[string]string{".git/info/exclude": "new\ndeep\n"})
+	for _, name := range []string{"new", "new/x", "deep", "deep/er"} {
+		gittest.Write(t, dir, map[string]string{name: "ignored\n"})
+		move(false)
+		if err := os.RemoveAll(filepath.Join(dir, strings.Split(name, "/")[0])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gittest.Write(t, dir, map[string]string{"new": "new\n"}) // as it would be anyway
+	r.Refresh(t.Context())                                   // the file is as it was, but git sees by its times alone that it was written
 	move(true)
 	if err := r.MoveWorkTree(t.Context(), from, to, false); err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 	case branch != s.change.branch && s.change.branch != "":
 		return "HEAD moved while the landing was under way", fault.Command("git", "switch", s.change.branch.Branch()) + " && " + s.rebase(), nil
 	case head.OID != expected || branch != s.change.branch:
-		return "HEAD moved while the landing was under way", fallback, nil
+		return "HEAD moved while the landing was under way", s.again(), nil
 	}
 	if !targetHere {
 		follows, err := s.follows(ctx)
@@ -97,7 +97,7 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 		if _, statErr := os.Stat(lock); statErr == nil {
 			return "the index is locked by another git process", "when there is no such process any more: " + fault.Command("rm", lock) + "   (then run git land again)", nil
 		}
-		return "files here are in the way of what others landed: " + err.Error(), s.rebase(), nil
+		return "files here are in the way of what others landed: " + err.Error(), s.inPlaceOf(err), nil
 	}
 	if targetHere {
 		return localMoved, "", nil

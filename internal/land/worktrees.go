@@ -17,9 +17,12 @@ func (m *motion) around(ctx context.Context, b built) ([]*git.Repo, error) {
 		return nil, nil
 	}
 	refuse := func(where string, err error) error {
-		return fault.New(fault.Conflict, "the worktree %s has %s checked out, and files there are in the way of what would land: %w",
-			where, b.plan.view.Branch.Branch(), err).
-			WithHint("%s   (commit or stash there first)", fault.Command("git", "-C", where, "status"))
+		f := fault.New(fault.Conflict, "the worktree %s has %s checked out, and files there are in the way of what would land: %w",
+			where, b.plan.view.Branch.Branch(), err)
+		if move := moveAway(m.l.Repo, where, err); move != "" {
+			return f.WithHint("%s%s", move, withSelection(m.l, m.r.Selection.landing(), m.r.Selection))
+		}
+		return f.WithHint("%s   (commit or stash there first)", fault.Command("git", "-C", where, "status"))
 	}
 	if !m.change.apart && m.change.branch == b.plan.view.Branch && m.l.Repo.Top != "" {
 		if err := m.follower(b).rehearse(ctx, m.journal.Operation.String()+"-rehearsal"); err != nil {
