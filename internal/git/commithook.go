@@ -1,8 +1,10 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -136,6 +138,37 @@ func (r *Repo) MessageFile(id, text string) (path string, remove func(), err err
 		remove()
 	}
 	return path, remove, err
+}
+
+// maxMessage bounds what a hook, or an editor, may make of a message.
+const maxMessage = 1 << 20
+
+// ReadMessage is the message that hooks or an editor left in a file. It refuses what is
+// no regular file, which need have no end, or never be written; and, as git commit does,
+// one with a NUL byte, at which git would take it to end.
+func ReadMessage(path string) (string, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is no regular file", path)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxMessage+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > maxMessage:
+		return "", fmt.Errorf("%s has more than the %d bytes that are read", path, maxMessage)
+	case bytes.IndexByte(text, 0) >= 0:
+		return "", fmt.Errorf("%s has a NUL byte, which git takes in no message", path)
+	}
+	return string(text), nil
 }
 
 // LeaveMessage leaves a message that somebody has written where git commit leaves its last

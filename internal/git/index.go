@@ -248,6 +248,18 @@ func (r *Repo) indexPath() string {
 	return filepath.Join(r.GitDir, "index")
 }
 
+// BorrowedIndex is the index that GIT_INDEX_FILE names, if that is one that another
+// command made for a commit, and drops or installs afterwards: a copy of ours, or the
+// lock under which git commit prepares one (index.lock, next-index-PID.lock). What is
+// brought up to date there, the user's own index misses. Empty is none such.
+func (r *Repo) BorrowedIndex() string {
+	path := r.indexPath()
+	if name := filepath.Base(path); strings.HasPrefix(name, tempIndexName("")) || strings.HasSuffix(name, ".lock") {
+		return path
+	}
+	return ""
+}
+
 // SweepTemporary removes the copies of the index, and messages for hooks, that processes
 // which were killed have left behind: those whose id, of length characters, is not alive
 // any more.

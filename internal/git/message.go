@@ -29,6 +29,24 @@ func (r *Repo) Messages(ctx context.Context, commits []object.OID) ([]string, er
 	return messages, nil
 }
 
+// AuthorOf is the author of a commit, "Name <email> seconds zone", in the encoding in
+// which a commit would be made here. It starts a process only where that may be another.
+func (r *Repo) AuthorOf(ctx context.Context, commit object.OID) (string, error) {
+	data, err := r.Commit(ctx, commit)
+	if err != nil {
+		return "", err
+	}
+	encoding := r.Config.Get("i18n.commitencoding")
+	encoded := slices.ContainsFunc(data.Extra, func(h object.Header) bool { return h.Key == "encoding" })
+	at := strings.LastIndex(data.Author, ">") + 1
+	if encoding == "" && !encoded || at == 0 {
+		return data.Author, nil
+	}
+	out, err := r.run(ctx, command{reading: true, args: []string{"log", "--no-walk", "--no-notes", "--no-show-signature",
+		"--encoding=" + cmp.Or(encoding, "UTF-8"), "--format=%an <%ae>", string(commit)}})
+	return strings.TrimSuffix(out, "\n") + data.Author[at:], err
+}
+
 // MergeMessage is git's own message of a commit that merges a commit into a branch. ref
 // is what named it, empty where that was no ref.
 func (r *Repo) MergeMessage(ctx context.Context, ref string, commit object.OID, into object.Ref) (string, error) {

@@ -3,7 +3,6 @@ package land
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -205,9 +204,6 @@ func (c *change) scopedIndex(ctx context.Context, repo *git.Repo, id string) (*g
 	return index, nil
 }
 
-// maxHookedMessage bounds what a hook may make of a message.
-const maxHookedMessage = 1 << 20
-
 // hookedMessage is the message as the hooks left it.
 func hookedMessage(ctx context.Context, repo *git.Repo, file, was string) (string, error) {
 	text, err := readMessage(file)
@@ -218,18 +214,12 @@ func hookedMessage(ctx context.Context, repo *git.Repo, file, was string) (strin
 }
 
 func readMessage(file string) (string, error) {
-	info, err := os.Stat(file)
-	if err == nil && info.Size() > maxHookedMessage {
-		err = fmt.Errorf("%d bytes, and %d are read", info.Size(), maxHookedMessage)
-	}
-	var text []byte
-	if err == nil {
-		text, err = os.ReadFile(file)
-	}
+	text, err := git.ReadMessage(file)
 	if err != nil {
-		return "", fmt.Errorf("the message that the hooks left: %w", err)
+		return "", fault.New(fault.Conflict, "the message that the hooks, or the editor, left is not taken: %w", err).
+			WithHint("mend what wrote it, and run git land again")
 	}
-	return string(text), nil
+	return text, nil
 }
 
 // hookRefused is the fault of a hook that failed. What it said stands above it.

@@ -107,11 +107,11 @@ func told(ctx context.Context, repo *git.Repo, stack []git.RevListEntry) (messag
 	var ids []object.OID
 	for _, c := range stack {
 		ids = append(ids, c.OID)
-		commit, err := repo.Commit(ctx, c.OID)
+		author, err := repo.AuthorOf(ctx, c.OID)
 		if err != nil {
 			return nil, nil, err
 		}
-		author := commit.Author[:strings.LastIndex(commit.Author, ">")+1] // without the time
+		author = author[:strings.LastIndex(author, ">")+1] // without the time
 		if !slices.Contains(authors, author) {
 			authors = append(authors, author)
 		}

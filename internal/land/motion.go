@@ -65,6 +65,9 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 	}
 	kept := false
 	if !r.DryRun {
+		if err := ownIndex(l); err != nil {
+			return Result{}, err
+		}
 		var moved []string
 		var err error
 		if kept, moved, err = concludeDead(ctx, l, r.Session, &r.Waiting.Limit); err != nil {

@@ -39,6 +39,9 @@ type Ending struct {
 // is known yet.
 func Resume(ctx context.Context, l *ledger.Ledger, e Ending) ([]Conclusion, error) {
 	e.Reason = ""
+	if err := ownIndex(l); err != nil {
+		return nil, err
+	}
 	if !e.Operation.IsZero() {
 		c, err := endOne(ctx, l, e)
 		if c == nil {
@@ -68,6 +71,18 @@ func Resume(ctx context.Context, l *ledger.Ledger, e Ending) ([]Conclusion, erro
 	return done, nil
 }
 
+// ownIndex refuses to work on an index that is not the user's, but that of a commit which
+// another command is making, such as in one of its hooks: the branch would go on, and the
+// user's index stay behind, as if all that landed were staged to be taken back.
+func ownIndex(l *ledger.Ledger) error {
+	borrowed := l.Repo.BorrowedIndex()
+	if borrowed == "" {
+		return nil
+	}
+	return fault.New(fault.Conflict, "GIT_INDEX_FILE is %s, the index of a commit that another command is making here", borrowed).
+		WithHint("run git land when that is done: after it, or from a post-commit hook of git commit")
+}
+
 // Abort gives a landing up, on the record, unless it has landed: then it is
 // finished, as by Resume. The zero operation means the only one of this worktree
 // that did not end. The errors are those of Resume; Usage also for an empty
@@ -75,6 +90,9 @@ func Resume(ctx context.Context, l *ledger.Ledger, e Ending) ([]Conclusion, erro
 func Abort(ctx context.Context, l *ledger.Ledger, e Ending) (Conclusion, error) {
 	var err error
 	if e.Reason, err = lease.Reason(e.Reason, "a landing is given up", "why it is not wanted any more"); err != nil {
+		return Conclusion{}, err
+	}
+	if err := ownIndex(l); err != nil {
 		return Conclusion{}, err
 	}
 	if e.Operation.IsZero() {

@@ -30,11 +30,11 @@ func (p *plan) commits(ctx context.Context, l *ledger.Ledger, text string) (seri
 	case p.forward:
 		return series{tip: p.change.head, count: len(p.stack)}, nil
 	case p.mode == policy.Squash:
-		first, err := l.Repo.Commit(ctx, p.work()[0].OID)
+		author, err := l.Repo.AuthorOf(ctx, p.work()[0].OID)
 		if err != nil {
 			return series{}, err
 		}
-		return p.commit(ctx, l, fresh{parents: onBase, text: text, author: first.Author})
+		return p.commit(ctx, l, fresh{parents: onBase, text: text, author: author})
 	case p.mode == policy.Merge:
 		s, err := p.commit(ctx, l, fresh{parents: append(onBase, p.change.head), text: text})
 		s.count += len(p.stack)
@@ -87,7 +87,7 @@ func (p *plan) commit(ctx context.Context, l *ledger.Ledger, c fresh) (series, e
 	if err != nil {
 		return series{}, err
 	}
-	if encoding := l.Repo.Config.Get("i18n.commitencoding"); sign || encoding != "" || !utf8.ValidString(c.text) {
+	if encoding := l.Repo.Config.Get("i18n.commitencoding"); sign || encoding != "" || !utf8.ValidString(c.text+c.author) {
 		tip, err := l.Repo.CommitTree(ctx, git.NewCommit{Tree: p.tree, Parents: c.parents, Author: c.author, Message: c.text, Sign: sign})
 		if err != nil && sign {
 			err = p.unsigned(l, "the commit", err)
