@@ -81,7 +81,7 @@ func (r *Repo) Commit(ctx context.Context, oid object.OID) (object.CommitData, e
 	if o.Kind != object.Commit {
 		return object.CommitData{}, fmt.Errorf("%s is a %s, not a commit", oid.Short(), o.Kind)
 	}
-	c, err := object.ParseCommit(o.Data)
+	c, err := object.ReadCommit(o.Data)
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", oid.Short(), err)
 	}

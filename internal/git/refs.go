@@ -193,7 +193,7 @@ func (r *Repo) Start(ctx context.Context) (Position, error) {
 	case err != nil:
 		return p, err
 	default:
-		commit, err := object.ParseCommit(head.Data)
+		commit, err := object.ReadCommit(head.Data)
 		if err != nil {
 			return p, err
 		}

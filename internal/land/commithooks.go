@@ -2,6 +2,7 @@ package land
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -247,16 +248,27 @@ func (m *motion) hookChanged(ctx context.Context, p plan) error {
 		now = h.after
 	}
 	paths := change{diff: changed}.paths()
+	lost, err := m.endangered(ctx, changed)
+	if err != nil {
+		return err
+	}
 	take, s := m.takeOver(changed)
 	again, which := verifyCommand(m.l, s, p.view.Policy), "verifies"
 	if s.command != "" || s.reason != "" { // then landing verifies, or nothing does
 		again, which = withSelection(m.l, s.landing(), s), "lands"
 	}
-	hint := fmt.Sprintf("%s   (it takes over what the hook made, and %s that)", take+again, which)
-	if s.Paths != nil && len(s.Paths) == 0 {
-		s = m.r.Selection
-		s.NoVerify = true
-		hint = fmt.Sprintf("choose something else: the hook leaves nothing of it   (or, past the hook and on the record: %s)", withSelection(m.l, s.landing(), s))
+	past := m.r.Selection
+	past.NoVerify = true
+	var hint string
+	switch {
+	case len(lost) > 0:
+		words := append([]string{"git", "diff", string(h.tree), string(h.after), "--"}, pathspecs(repo, lost)...)
+		hint = fmt.Sprintf("%s   (what the hook made of that, to be taken over by hand: other changes are there, which were not chosen; or, past the hook and on the record: %s)",
+			fault.Command(words[:min(len(words), 5+maxAgain)]...), withSelection(m.l, past.landing(), past))
+	case s.Paths != nil && len(s.Paths) == 0:
+		hint = fmt.Sprintf("choose something else: the hook leaves nothing of it   (or, past the hook and on the record: %s)", withSelection(m.l, past.landing(), past))
+	default:
+		hint = fmt.Sprintf("%s   (it takes over what the hook made, and %s that)", take+again, which)
 	}
 	return fault.New(fault.Unverified, "the hook %s changed %s: the tree %s would land now, and not %s, which was chosen",
 		h.by, shortList(paths), now, p.tree).
@@ -291,6 +303,45 @@ func (m *motion) takeOver(changed []git.Change) (string, Selection) {
 		from = []string{"PATH..."}
 	}
 	return fault.Command(append([]string{"git", "restore", "--source", string(m.hooked.after), to, "--"}, from...)...) + " && ", s
+}
+
+// endangered are those of the paths which were not chosen, and where taking over what the
+// hook made would be at the cost of work: the file, or what is staged, is neither as it
+// was in HEAD nor as the hook has it. Of very many all are taken for such.
+func (m *motion) endangered(ctx context.Context, changed []git.Change) (paths []string, err error) {
+	repo, chosen := m.l.Repo, m.change.paths()
+	others := slices.DeleteFunc(slices.Clone(changed), func(d git.Change) bool { return slices.Contains(chosen, d.Path) })
+	paths = change{diff: others}.paths()
+	if len(paths) == 0 || len(paths) > maxAgain {
+		return paths, nil
+	}
+	have := map[string]object.OID{}
+	if m.change.kind == fromPaths {
+		for _, path := range paths {
+			have[path], err = repo.HashFile(ctx, path)
+			switch {
+			case errors.Is(err, git.ErrNotFound):
+				have[path] = repo.Format.Zero()
+			case err != nil:
+				have[path] = "" // something that is no file
+			}
+		}
+	} else {
+		entries, _, err := repo.IndexEntries(ctx, paths)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			have[e.Path] = e.OID
+		}
+	}
+	paths = nil
+	for _, d := range others {
+		if oid := have[d.Path]; oid != d.Old && oid != d.New {
+			paths = append(paths, d.Path)
+		}
+	}
+	return paths, nil
 }
 
 // takenOut are those of the paths that are new, and that the hook took out of the index.

@@ -194,11 +194,20 @@ type Header struct{ Key, Value string }
 
 // ParseCommit reads a commit object, strictly: tree, parents, author and
 // committer in git's order, each well formed.
-func ParseCommit(data []byte) (CommitData, error) {
+func ParseCommit(data []byte) (CommitData, error) { return parseCommit(data, true) }
+
+// ReadCommit is ParseCommit for a commit of anybody's making. As git does, it takes a
+// header without a value, and headers without a message behind them.
+func ReadCommit(data []byte) (CommitData, error) { return parseCommit(data, false) }
+
+func parseCommit(data []byte, strict bool) (CommitData, error) {
 	var c CommitData
 	head, message, found := strings.Cut(string(data), "\n\n")
 	if !found {
-		return c, fmt.Errorf("commit: no blank line after the headers")
+		if strict {
+			return c, fmt.Errorf("commit: no blank line after the headers")
+		}
+		head = strings.TrimSuffix(head, "\n")
 	}
 	c.Message = message
 	headers := make([]Header, 0, 5) // as most commits have
@@ -208,7 +217,7 @@ func ParseCommit(data []byte) (CommitData, error) {
 			continue
 		}
 		key, value, ok := strings.Cut(line, " ")
-		if !ok || key == "" {
+		if key == "" || !ok && strict {
 			return c, fmt.Errorf("commit: header %q has no value", clip(line))
 		}
 		headers = append(headers, Header{key, value})

@@ -180,6 +180,30 @@ func TestParseCommitRefuses(t *testing.T) {
 	}
 }
 
+func TestReadCommit(t *testing.T) {
+	t.Parallel()
+	const head = "tree " + sha1Text + "\nauthor A <> 1 +0000\ncommitter A <> 1 +0000\n"
+	for text, want := range map[string]object.CommitData{
+		head:                              {},
+		head[:len(head)-1]:                {},
+		head + "nothing\n\nmessage\n":     {Extra: []object.Header{{Key: "nothing"}}, Message: "message\n"},
+		head + "nothing\n more\n\nb\n\nc": {Extra: []object.Header{{Key: "nothing", Value: "\nmore"}}, Message: "b\n\nc"},
+	} {
+		got, err := object.ReadCommit([]byte(text))
+		if err != nil || got.Tree != sha1Text || got.Message != want.Message || want.Extra != nil && !reflect.DeepEqual(got.Extra, want.Extra) {
+			t.Errorf("%q: got %+v, %v", text, got, err)
+		}
+		if _, err := object.ParseCommit([]byte(text)); err == nil {
+			t.Errorf("%q is taken where all has to be strict", text)
+		}
+	}
+	for _, bad := range []string{"", "\n", "tree\n" + head, head[1:]} {
+		if got, err := object.ReadCommit([]byte(bad)); err == nil {
+			t.Errorf("%q: got %+v", bad, got)
+		}
+	}
+}
+
 func FuzzCommit(f *testing.F) {
 	f.Add([]byte(commitText))
 	f.Add([]byte("tree " + sha256Text + "\nauthor \ncommitter \n\n"))

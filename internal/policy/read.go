@@ -51,7 +51,7 @@ func (r *Reader) At(ctx context.Context, commit string) (Policy, error) {
 	if err != nil {
 		return Policy{}, err
 	}
-	c, err := object.ParseCommit(o.Data)
+	c, err := object.ReadCommit(o.Data)
 	if err != nil {
 		return Policy{}, fmt.Errorf("%s: %w", o.OID.Short(), err)
 	}

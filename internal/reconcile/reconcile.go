@@ -196,7 +196,7 @@ func (s *state) describe() error {
 	}
 	return s.l.Repo.Contents(s.ctx, ids, func(i int, o object.Object, err error) error {
 		f := about[i]
-		c, parseErr := object.ParseCommit(o.Data)
+		c, parseErr := object.ReadCommit(o.Data)
 		if err != nil || o.Kind != object.Commit || parseErr != nil {
 			if f.Commit = ""; f.landed != nil {
 				f.Author, f.Subject = event.CleanText(f.landed.by, event.MaxText), event.CleanText("unit "+f.landed.unit, MaxSubject)
