@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 
 	"gitland/internal/object"
 )
@@ -191,8 +193,8 @@ func (r *Repo) askSignatures(ctx context.Context, commits []object.OID, config .
 				if f := strings.SplitN(strings.TrimSuffix(entry, "\x00"), "\x01", 5); len(f) == 5 {
 					s := Signature{Verdict: verdicts[f[1]], Signer: f[2], Key: f[3]}
 					// With ssh, "bad" is also what git says where there was no program to ask.
-					if s.Verdict == "" || s.Verdict == Bad && strings.TrimSpace(f[4]) == "" {
-						s.Verdict = Unchecked
+					if s.Verdict == "" || s.Verdict == Bad && !r.saysBad(ctx, object.OID(f[0]), f[4]) {
+						s = Signature{Verdict: Unchecked}
 					}
 					found[object.OID(f[0])] = s
 				}
@@ -204,6 +206,9 @@ func (r *Repo) askSignatures(ctx context.Context, commits []object.OID, config .
 				}
 			}
 		})
+	if brokenPipe(err) { // of a program that ended before it read what was signed
+		return r.askApart(ctx, commits, config...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -216,4 +221,41 @@ func (r *Repo) askSignatures(ctx context.Context, commits []object.OID, config .
 		list[i] = s
 	}
 	return list, nil
+}
+
+// saysBad reports whether what a program said of a signature is that it is bad. To git
+// (up to 2.56) everything that an ssh program says is, but "Good".
+func (r *Repo) saysBad(ctx context.Context, commit object.OID, said string) bool {
+	var s Signature
+	if err := r.unchecked(ctx, commit, &s); err != nil || s.Made != SSH {
+		return strings.TrimSpace(said) != ""
+	}
+	return strings.Contains(said, "Could not verify signature") // ssh-keygen(1), whatever the cause
+}
+
+// askApart asks of each commit by itself, so that one whose check ends git leaves the
+// others theirs.
+func (r *Repo) askApart(ctx context.Context, commits []object.OID, config ...string) ([]Signature, error) {
+	if len(commits) == 1 {
+		return []Signature{{Verdict: Unchecked}}, nil
+	}
+	var list []Signature
+	for _, oid := range commits {
+		one, err := r.askSignatures(ctx, []object.OID{oid}, config...)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one...)
+	}
+	return list, nil
+}
+
+// brokenPipe reports whether git was ended by a program that did not read.
+func brokenPipe(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && (status.Signaled() && status.Signal() == syscall.SIGPIPE || status.ExitStatus() == 128+int(syscall.SIGPIPE))
 }
