@@ -92,17 +92,17 @@ func (p *plan) continueCommand() string {
 }
 
 // landMended is the command line that lands what was mended, which is HEAD's commits then.
-// Where it was none before, other things may be staged, so it says so.
+// Other things may be staged, where it was none before, or was named, so it says so.
 func (p *plan) landMended(l *ledger.Ledger) string {
 	s := p.change.asked
 	if p.change.apart { // which names it no more
 		s.Unit = chooseUnit(s, p.change, p.view.Branch)
 	}
-	if s.Head, s.ExpectHead, s.Paths = "", "", nil; p.change.kind != fromCommits {
+	if s.ExpectHead, s.Paths = "", nil; s.Head != "" || p.change.kind != fromCommits {
 		s.Head = "HEAD"
 	}
-	if !p.merges() { // else it is of the commit that is still to be made
-		s.Messages = nil
+	if !p.merges() { // else they are of the commit that is still to be made
+		s.Messages, s.NoVerify = nil, false
 	}
 	return withSelection(l, s.landing(), s)
 }
@@ -149,10 +149,30 @@ func (c change) commitCommand(l *ledger.Ledger) string {
 		paths = pathspecs(l.Repo, c.paths())
 	}
 	add := ""
-	if slices.ContainsFunc(c.diff, func(d git.Change) bool { return d.OldMode == "000000" }) && c.kind == fromPaths {
-		add = fault.Command(append([]string{"git", "add", "-A", "--"}, paths...)...) + " && " // which git commit leaves out
+	if c.kind == fromPaths {
+		add = c.addNew(l.Repo, paths)
 	}
-	return add + fault.Command(append(append(words, "--"), paths...)...)
+	return inTurn([]string{add, fault.Command(append(append(words, "--"), paths...)...)})
+}
+
+// addNew adds the new files, which git commit leaves out; it is "" where the index has them.
+func (c change) addNew(repo *git.Repo, specs []string) string {
+	staged := change{diff: c.staged}.paths()
+	isNew := func(d git.Change) bool { return d.OldMode == "000000" && !slices.Contains(staged, d.Path) }
+	if !slices.ContainsFunc(c.diff, isNew) {
+		return ""
+	}
+	words := []string{"git", "add", "-A", "--"}
+	for _, spec := range specs {
+		named := change{chosen: git.Scope{Paths: []string{spec}, FromTop: c.chosen.FromTop}}
+		remains := func(d git.Change) bool {
+			return named.covers(repo, d.Path) && !(d.Deleted() && slices.Contains(staged, d.Path))
+		}
+		if !named.plain(repo, spec) || slices.ContainsFunc(c.diff, remains) {
+			words = append(words, spec)
+		}
+	}
+	return fault.Command(words...)
 }
 
 // inTurn is one command line of several, of which each needs the one before it.
