@@ -2,6 +2,7 @@ package land
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -25,6 +26,19 @@ func (c *change) expectHead(ctx context.Context, repo *git.Repo) error {
 	return fault.New(fault.Conflict, "%s is at %s, and --expect-head wants %s", c.name(), nonEmpty(string(c.head), "no commit"), want).
 		WithHint("%s", whatCame(ctx, repo, want, c.head)).
 		WithFacts(map[string]any{"expected_head": want, "head": c.head})
+}
+
+// headStillExpected is expectHead right before the push: a check or a hook may have moved
+// HEAD, or what --head names, since it was read.
+func (c change) headStillExpected(ctx context.Context, repo *git.Repo) (err error) {
+	if c.asked.ExpectHead == "" {
+		return nil
+	}
+	c.head, _, err = repo.Revision(ctx, c.name())
+	if err != nil && !errors.Is(err, git.ErrNoRevision) { // that is an unborn one
+		return err
+	}
+	return c.expectHead(ctx, repo)
 }
 
 // expectBase refuses a target that is not at the commit expected. A change that has

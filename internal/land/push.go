@@ -59,6 +59,9 @@ func (m *motion) push(ctx context.Context, p plan, gate verdict) (done bool, err
 	if b.others, err = m.around(ctx, b); err != nil {
 		return false, err
 	}
+	if err := m.change.headStillExpected(ctx, m.l.Repo); err != nil {
+		return false, err
+	}
 	m.sent = true
 	m.tried = append(m.tried, b)
 	m.journal.Attempts = append(m.journal.Attempts, b.attempt)
