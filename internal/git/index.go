@@ -284,9 +284,11 @@ func (t *TempIndex) Close() {
 	os.Remove(t.path + ".lock")
 }
 
-// Reset makes the copy equal to tree, keeping what is known of the files.
+// Reset makes the copy equal to tree, keeping what is known of the files, at which it does
+// not look (-i): without that, git refuses to replace an entry whose file it is told to
+// leave alone (skip-worktree, assume-unchanged) and that has changed.
 func (t *TempIndex) Reset(ctx context.Context, tree object.OID) error {
-	_, err := t.repo.run(ctx, command{args: []string{"read-tree", "--reset", string(tree)}})
+	_, err := t.repo.run(ctx, command{args: []string{"read-tree", "--reset", "-i", string(tree)}})
 	return err
 }
 

@@ -363,3 +363,28 @@ func TestInstall(t *testing.T) {
 	}
 	noTrace(t, r)
 }
+
+// Reset reads no file: what the index hides may be changed, and the tree have others of it.
+func TestResetOfHiddenPaths(t *testing.T) {
+	t.Parallel()
+	dir := initRepo(t)
+	gittest.Commit(t, dir, "then", map[string]string{"skipped": "1\n", "assumed": "1\n"})
+	gittest.Commit(t, dir, "now", map[string]string{"skipped": "2\n", "assumed": "2\n"})
+	gittest.Git(t, dir, "update-index", "--skip-worktree", "skipped")
+	gittest.Git(t, dir, "update-index", "--assume-unchanged", "assumed")
+	gittest.Write(t, dir, map[string]string{"skipped": "mine\n", "assumed": "mine\n"})
+	x := must(open(t, dir).TempIndex(t.Context(), "id"))(t)
+	defer x.Close()
+	then := revParse(t, dir, "HEAD~^{tree}")
+	if err := x.Reset(t.Context(), then); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(x.WriteTree(t.Context()))(t); got != then {
+		t.Errorf("got %s, want %s", got, then)
+	}
+	differing := must(x.Differing(t.Context()))(t)
+	slices.Sort(differing)
+	if got := slices.Compact(differing); !slices.Equal(got, []string{"assumed", "skipped"}) {
+		t.Errorf("differing: %q", got)
+	}
+}
