@@ -94,7 +94,7 @@ func TestLandAgainCatchesUp(t *testing.T) {
 	other.git("push", "-q", "origin", "main")
 	s.write(map[string]string{"mine": "mine\n", "README": "dirty\n"})
 	r := s.exits(0, "git-land", "-x", "true", "-m", "mine", "--", "mine")
-	if !strings.Contains(r.Stderr, "README") || !strings.Contains(r.Stderr, "then run git land again") {
+	if !strings.Contains(r.Stderr, "README") || !strings.Contains(r.Stderr, "hint: git add -- mine && git pull --rebase --autostash origin main\n") {
 		t.Errorf("stderr %q", r.Stderr)
 	}
 	s.git("checkout", "README")
