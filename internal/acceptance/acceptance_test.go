@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,23 +23,7 @@ import (
 // bin is where TestMain puts the executables.
 var bin string
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "gitland-acceptance-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		build := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", dir+"/", "gitland/cmd/git-land", "gitland/cmd/git-lease")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
-			return 1
-		}
-		bin = dir
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(gittest.Main(m, &bin)) }
 
 // loops is how often a race is run: full in a campaign, a tenth of it in the
 // ordinary tests. GITLAND_LOOPS is a percentage.

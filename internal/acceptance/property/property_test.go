@@ -12,37 +12,20 @@
 package property
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
 
 	_ "gitland/internal/cli" // in the executables, which a cached result must be of
+	"gitland/internal/gittest"
 )
 
 // bin is where TestMain puts the executables.
 var bin string
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "gitland-property-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		build := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", dir+"/", "gitland/cmd/git-land", "gitland/cmd/git-lease")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
-			return 1
-		}
-		bin = dir
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(gittest.Main(m, &bin)) }
 
 // campaign is how many cases are a campaign, in which every feature has to be drawn. The
 // ordinary tests run a tenth of it; GITLAND_LOOPS is a percentage.
