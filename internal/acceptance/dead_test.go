@@ -301,3 +301,20 @@ func TestReconcileAfterARemoteWasRenamed(t *testing.T) {
 	s.git("remote", "add", "origin", gittest.URL(gittest.Bare(t)))
 	s.exits(0, "git-land", "reconcile", "--remote", "origin", "--onto", "main")
 }
+
+// A path that is no UTF-8, which was staged before it was changed further, follows when
+// the landing is brought to its end by another process.
+func TestDeadLandingOfAPathThatIsNoText(t *testing.T) {
+	t.Parallel()
+	remote := gittest.Remote(t)
+	s := clone(t, remote)
+	const name = "caf\xe9"
+	s.write(map[string]string{name: "first\n"})
+	s.git("add", name)
+	s.write(map[string]string{name: "second\n"})
+	s.dies(remote, "post-receive", "--", name)
+	s.exits(0, "git-land", "resume")
+	if got := s.git("status", "--porcelain"); got != "" {
+		t.Errorf("status %q", got)
+	}
+}

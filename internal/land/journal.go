@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/oklog/ulid/v2"
 
@@ -67,7 +68,7 @@ type journal struct {
 	Elsewhere bool       `json:"elsewhere,omitempty"`
 	Tree      object.OID `json:"tree"` // HEAD's tree with the change
 	// Staged is where the index was not as HEAD, within the chosen paths.
-	Staged []git.Change `json:"staged,omitempty"`
+	Staged []savedChange `json:"staged,omitempty"`
 
 	// Attempts are the pushes that were made, or about to be; all but the last
 	// are known to have been overtaken.
@@ -103,6 +104,36 @@ type savedMove struct {
 	Ref object.Ref `json:"ref"`
 	New object.OID `json:"new"`
 	Old object.OID `json:"old"`
+}
+
+// A savedChange is a git.Change on disk. In JSON a path that is no UTF-8 would be another
+// one, so its bytes stand beside it.
+type savedChange struct {
+	git.Change
+	Bytes []byte `json:"path_bytes,omitempty"`
+}
+
+func saveChanges(changes []git.Change) []savedChange {
+	var saved []savedChange
+	for _, c := range changes {
+		s := savedChange{Change: c}
+		if !utf8.ValidString(c.Path) {
+			s.Bytes = []byte(c.Path)
+		}
+		saved = append(saved, s)
+	}
+	return saved
+}
+
+func loadChanges(saved []savedChange) []git.Change {
+	var changes []git.Change
+	for _, s := range saved {
+		if s.Bytes != nil {
+			s.Path = string(s.Bytes)
+		}
+		changes = append(changes, s.Change)
+	}
+	return changes
 }
 
 func saveMoves(moves []git.Move) []savedMove {
@@ -153,7 +184,7 @@ func (j journal) ended(f ledger.Fate) (*attempt, event.Event) {
 
 // change is what landed, for bringing the local side along.
 func (j journal) change(ctx context.Context, repo *git.Repo) (change, error) {
-	c := change{kind: j.Kind, branch: j.Local, head: j.Head, headTree: j.HeadTree, apart: j.Elsewhere, tree: j.Tree, staged: j.Staged}
+	c := change{kind: j.Kind, branch: j.Local, head: j.Head, headTree: j.HeadTree, apart: j.Elsewhere, tree: j.Tree, staged: loadChanges(j.Staged)}
 	var err error
 	if c.kind != fromCommits {
 		c.diff, err = repo.DiffTrees(ctx, c.headTree, c.tree)

@@ -205,7 +205,7 @@ func (m *motion) aim(ctx context.Context, v ledger.View) error {
 	j.Lease, j.Branch, j.Unit = v.Name, v.Branch, m.unit(v)
 	j.Text, j.Allow, j.Mode, j.Rev, j.ExpectBase, j.ExpectHead = m.text, m.r.Allow, m.r.Mode, m.r.Head, m.r.ExpectBase, m.r.ExpectHead
 	j.NoVerify = m.r.NoVerify
-	j.Kind, j.Local, j.Head, j.HeadTree, j.Tree, j.Staged = m.change.kind, m.change.branch, m.change.head, m.change.headTree, m.change.tree, m.change.staged
+	j.Kind, j.Local, j.Head, j.HeadTree, j.Tree, j.Staged = m.change.kind, m.change.branch, m.change.head, m.change.headTree, m.change.tree, saveChanges(m.change.staged)
 	j.Elsewhere = m.change.apart
 	return nil
 }
