@@ -272,7 +272,7 @@ func followDead(ctx context.Context, l *ledger.Ledger, j journal, done *Conclusi
 	if err != nil {
 		return err
 	}
-	s := &follower{l: l, change: c, target: j.Branch, base: base, commit: a.Commit, tree: a.Tree}
+	s := &follower{l: l, change: c, target: j.Branch, base: base, commit: a.Commit, tree: a.Tree, operation: j.Operation}
 	outcome, hint, moves := s.bring(ctx, branch)
 	done.Local, done.Hint = outcome, hint
 	return errors.Join(s.flush(ctx, "land: "+j.Unit, moves...), bringOthers(ctx, l, j, a))

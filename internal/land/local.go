@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/oklog/ulid/v2"
+
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/ledger"
@@ -18,14 +20,15 @@ import (
 // refuse to touch what was changed, and the branch moves only when everything
 // it had is in what it moves to.
 type follower struct {
-	l      *ledger.Ledger
-	change change
-	target object.Ref
-	base   object.OID // of the target before
-	commit object.OID // of the target now
-	tree   object.OID // of commit
-	landed bool       // the target has all commits of HEAD, by their ids or others
-	moved  bool       // index and files are at tree, and the branch is not
+	l         *ledger.Ledger
+	change    change
+	target    object.Ref
+	base      object.OID // of the target before
+	commit    object.OID // of the target now
+	tree      object.OID // of commit
+	operation ulid.ULID
+	landed    bool // the target has all commits of HEAD, by their ids or others
+	moved     bool // index and files are at tree, and the branch is not
 }
 
 // localMoved is what became of a local side that has followed.
@@ -214,7 +217,13 @@ func (s *follower) moveFiles(ctx context.Context) error {
 	if unmerged { // a merge that the user began meanwhile
 		return errors.New("a landed path is in the middle of a merge")
 	}
-	if err := repo.SetIndex(ctx, s.change.indexed(before)); err != nil {
+	entries := s.change.indexed(before)
+	if s.tree != s.change.tree && len(entries) > 0 { // what cannot be done must not be begun
+		if err := s.rehearse(ctx, s.operation.String()+"-rehearsal", entries); err != nil {
+			return err
+		}
+	}
+	if err := repo.SetIndex(ctx, entries); err != nil {
 		return err
 	}
 	if s.tree == s.change.tree {
@@ -226,14 +235,15 @@ func (s *follower) moveFiles(ctx context.Context) error {
 	return nil
 }
 
-// rehearse does moveFiles on a copy of the index, touching nothing.
-func (s *follower) rehearse(ctx context.Context, id string) error {
+// rehearse does moveFiles on a copy of the index, with the entries that have landed,
+// touching nothing.
+func (s *follower) rehearse(ctx context.Context, id string, entries []git.IndexEntry) error {
 	index, err := s.l.Repo.TempIndex(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer index.Close()
-	if err := index.SetIndex(ctx, newEntries(s.change.diff)); err != nil {
+	if err := index.SetIndex(ctx, entries); err != nil {
 		return err
 	}
 	if s.tree == s.change.tree {
@@ -245,7 +255,7 @@ func (s *follower) rehearse(ctx context.Context, id string) error {
 
 func (m *motion) follower(b built) *follower {
 	return &follower{l: m.l, change: m.change, target: b.plan.view.Branch, base: b.plan.view.Base, commit: b.commit, tree: b.plan.tree,
-		landed: !b.plan.lacks}
+		landed: !b.plan.lacks, operation: m.journal.Operation}
 }
 
 // bringAlong moves the local side after the landing. Nothing here can undo it:
