@@ -222,17 +222,8 @@ func (p *plan) allLanded(ctx context.Context, l *ledger.Ledger) error {
 	}
 	p.elsewhere = true
 	if len(p.squashed) > 0 && p.squashed[0].head == p.change.head {
-		s := p.squashed[0]
-		p.already = s.landed
-		landed, err := l.Repo.Commit(ctx, s.landed)
-		if err != nil {
-			return err
-		}
-		before, err := l.Repo.FirstParentTree(ctx, landed)
-		if err != nil {
-			return err
-		}
-		return p.notTakenOff(ctx, l, before, landed.Tree, nil)
+		p.already = p.squashed[0].landed
+		return p.stillThere(ctx, l, nil)
 	}
 	p.already = p.view.Base // a merge of what has landed, say
 	if n := len(p.rebased); n > 0 {
@@ -291,22 +282,27 @@ func (p *plan) asLanded(ctx context.Context, l *ledger.Ledger) error {
 			if p.already, err = last(p.change.head, p.change.chosen); err != nil {
 				return err
 			}
-			landed, err := l.Repo.Commit(ctx, p.already)
-			if err != nil {
-				return err
-			}
-			before, err := l.Repo.FirstParentTree(ctx, landed)
-			if errors.Is(err, git.ErrNotFound) {
-				return nil // a shallow clone ends here: what the commit changed is not known
-			}
-			if err != nil {
-				return err
-			}
-			return p.notTakenOff(ctx, l, before, landed.Tree, &p.change.chosen)
+			return p.stillThere(ctx, l, &p.change.chosen)
 		}
 	}
 	p.already, err = last(p.view.Base, p.change.chosen)
 	return err
+}
+
+// stillThere is notTakenOff of what the commit changed that the plan has landed as.
+func (p *plan) stillThere(ctx context.Context, l *ledger.Ledger, within *git.Scope) error {
+	landed, err := l.Repo.Commit(ctx, p.already)
+	if err != nil {
+		return err
+	}
+	before, err := l.Repo.FirstParentTree(ctx, landed)
+	if errors.Is(err, git.ErrNotFound) {
+		return nil // a shallow clone ends here: what the commit changed is not known
+	}
+	if err != nil {
+		return err
+	}
+	return p.notTakenOff(ctx, l, before, landed.Tree, within)
 }
 
 // notTakenOff refuses where the target no longer has what led from one tree to another,

@@ -5,7 +5,7 @@
 // A case is one repository. The generator (dirty_test.go, scope_test.go, others_test.go)
 // makes it from the seed and the number of the case, and with it a model of it, in
 // memory (model_test.go): the model says what is to land, without asking git or us.
-// world_test.go puts the repository on disk, run_test.go lands in it, ends the landing at
+// disk_test.go puts the repository on disk, run_test.go lands in it, ends the landing at
 // random and concludes it, and check_test.go compares remote and clone with the model.
 //
 // It holds tests only.
