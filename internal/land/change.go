@@ -182,23 +182,26 @@ func (c *change) drop() {
 }
 
 // indexed is the change with only those paths of which the index has, in
-// entries, what it had when the change was read. What the user staged since is
-// the user's.
-func (c change) indexed(entries []git.IndexEntry) []git.IndexEntry {
-	before := map[string]git.IndexEntry{}
+// entries, what it had when the change was read, and what it replaces. What the user
+// staged since is the user's.
+func (c change) indexed(entries []git.IndexEntry) (replaced, wanted []git.IndexEntry) {
+	before := map[string]object.OID{}
 	for _, d := range c.diff {
-		before[d.Path] = git.IndexEntry{Mode: d.OldMode, OID: d.Old}
+		before[d.Path] = d.Old
 	}
 	for _, d := range c.staged {
-		before[d.Path] = git.IndexEntry{Mode: d.NewMode, OID: d.New}
+		before[d.Path] = d.New
 	}
 	now := map[string]git.IndexEntry{}
 	for _, e := range entries {
 		now[e.Path] = e
 	}
-	return slices.DeleteFunc(newEntries(c.diff), func(e git.IndexEntry) bool {
-		return now[e.Path].OID != before[e.Path].OID
-	})
+	for _, e := range newEntries(c.diff) {
+		if is := now[e.Path]; is.OID == before[e.Path] {
+			replaced, wanted = append(replaced, is), append(wanted, e)
+		}
+	}
+	return replaced, wanted
 }
 
 // takeStaged builds the tree of HEAD with what is staged, within the given

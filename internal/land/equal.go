@@ -11,35 +11,40 @@ import (
 	"gitland/internal/git"
 )
 
-// switchTrees takes index and files from HEAD with the change to what landed.
+// rehearse does moveFiles, with the entries that have landed, on a copy of the index, and
+// returns what else has to be put into the index first, and what that replaces.
 // Git refuses to touch files that the index does not have as they are, also
 // where they are as they landed: an earlier landing may have found the index
-// locked, or died while it wrote them. Those are made known to the index first.
-func (s *follower) switchTrees(ctx context.Context) error {
-	repo := s.l.Repo
-	repo.Refresh(ctx)
-	refusal := repo.MoveWorkTree(ctx, s.change.tree, s.tree, false)
+// locked, or died while it wrote them. Those are made known to the index.
+func (s *follower) rehearse(ctx context.Context, id string, entries []git.IndexEntry) (replaced, same []git.IndexEntry, err error) {
+	index, err := s.l.Repo.TempIndex(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer index.Close()
+	if err := index.SetIndex(ctx, entries); err != nil || s.tree == s.change.tree {
+		return nil, nil, err
+	}
+	index.Refresh(ctx)
+	refusal := index.MoveWorkTree(ctx, s.change.tree, s.tree, true)
 	if refusal == nil {
-		return nil
+		return nil, nil, nil
 	}
-	before, same, err := s.sameAsLanded(ctx)
+	replaced, same, err = s.sameAsLanded(ctx, index)
 	if err != nil || len(same) == 0 {
-		return refusal
+		return nil, nil, refusal
 	}
-	if err := repo.SetIndex(ctx, same); err != nil {
-		return errors.Join(refusal, err)
+	if err := index.SetIndex(ctx, same); err != nil {
+		return nil, nil, errors.Join(refusal, err)
 	}
-	repo.Refresh(ctx)
-	if err := repo.MoveWorkTree(ctx, s.change.tree, s.tree, false); err != nil {
-		return errors.Join(err, repo.SetIndex(ctx, before))
-	}
-	return nil
+	index.Refresh(ctx)
+	return replaced, same, index.MoveWorkTree(ctx, s.change.tree, s.tree, true)
 }
 
 // sameAsLanded finds the paths between the two trees of which the work tree has
-// what landed, and the index what HEAD has: as the index has them, and as they
-// landed.
-func (s *follower) sameAsLanded(ctx context.Context) (before, same []git.IndexEntry, err error) {
+// what landed, and the index what HEAD with the change has: as the index has them, and as
+// they landed.
+func (s *follower) sameAsLanded(ctx context.Context, index *git.TempIndex) (replaced, same []git.IndexEntry, err error) {
 	repo := s.l.Repo
 	diff, err := repo.DiffTrees(ctx, s.change.tree, s.tree)
 	if err != nil {
@@ -49,25 +54,25 @@ func (s *follower) sameAsLanded(ctx context.Context) (before, same []git.IndexEn
 		_, err := os.Lstat(filepath.Join(repo.Top, d.Path))
 		return d.Deleted() && !errors.Is(err, fs.ErrNotExist)
 	})
-	entries, unmerged, err := repo.IndexEntries(ctx, change{diff: diff}.paths())
+	entries, unmerged, err := index.IndexEntries(ctx, change{diff: diff}.paths())
 	if err != nil || unmerged {
 		return nil, nil, err
 	}
 	var wanted []git.IndexEntry
 	for i, d := range diff { // entries are in the order of the paths
 		if entries[i].OID == d.Old {
-			before, wanted = append(before, entries[i]), append(wanted, newEntries(diff[i:i+1])...)
+			replaced, wanted = append(replaced, entries[i]), append(wanted, newEntries(diff[i:i+1])...)
 		}
 	}
-	index, err := repo.TempIndex(ctx, s.l.NewID().String())
+	landed, err := index.Copy(s.l.NewID().String())
 	if err != nil {
 		return nil, nil, err
 	}
-	defer index.Close()
-	if err := index.SetIndex(ctx, wanted); err != nil {
+	defer landed.Close()
+	if err := landed.SetIndex(ctx, wanted); err != nil {
 		return nil, nil, err
 	}
-	differing, err := index.Differing(ctx)
+	differing, err := landed.Differing(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,8 +81,8 @@ func (s *follower) sameAsLanded(ctx context.Context) (before, same []git.IndexEn
 			same = append(same, e)
 		}
 	}
-	before = slices.DeleteFunc(before, func(e git.IndexEntry) bool {
+	replaced = slices.DeleteFunc(replaced, func(e git.IndexEntry) bool {
 		return !slices.ContainsFunc(same, func(s git.IndexEntry) bool { return s.Path == e.Path })
 	})
-	return before, same, nil
+	return replaced, same, nil
 }

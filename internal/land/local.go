@@ -198,59 +198,38 @@ func (s *follower) follows(ctx context.Context) (bool, error) {
 // now the user may have staged something else.
 func (s *follower) moveFiles(ctx context.Context) error {
 	repo := s.l.Repo
-	if s.change.kind == fromStaged {
-		if s.tree == s.change.tree {
-			return nil
+	var before, entries []git.IndexEntry
+	if s.change.kind != fromStaged {
+		if s.tree == s.change.tree && s.change.stamp != "" && s.change.stamp == repo.IndexStamp() {
+			if s.change.index != nil && s.change.index.Install(s.change.stamp) {
+				return nil
+			}
+			return repo.SetIndex(ctx, newEntries(s.change.diff)) // nobody has touched the index
 		}
-		return s.switchTrees(ctx)
-	}
-	if s.tree == s.change.tree && s.change.stamp != "" && s.change.stamp == repo.IndexStamp() {
-		if s.change.index != nil && s.change.index.Install(s.change.stamp) {
-			return nil
-		}
-		return repo.SetIndex(ctx, newEntries(s.change.diff)) // nobody has touched the index
-	}
-	before, unmerged, err := repo.IndexEntries(ctx, s.change.paths())
-	if err != nil {
-		return err
-	}
-	if unmerged { // a merge that the user began meanwhile
-		return errors.New("a landed path is in the middle of a merge")
-	}
-	entries := s.change.indexed(before)
-	if s.tree != s.change.tree && len(entries) > 0 { // what cannot be done must not be begun
-		if err := s.rehearse(ctx, s.operation.String()+"-rehearsal", entries); err != nil {
+		now, unmerged, err := repo.IndexEntries(ctx, s.change.paths())
+		if err != nil {
 			return err
 		}
-	}
-	if err := repo.SetIndex(ctx, entries); err != nil {
-		return err
+		if unmerged { // a merge that the user began meanwhile
+			return errors.New("a landed path is in the middle of a merge")
+		}
+		before, entries = s.change.indexed(now)
 	}
 	if s.tree == s.change.tree {
-		return nil
+		return repo.SetIndex(ctx, entries)
 	}
-	if err := s.switchTrees(ctx); err != nil {
-		return errors.Join(err, repo.SetIndex(ctx, before))
+	replaced, same, err := s.rehearse(ctx, s.operation.String()+"-rehearsal", entries)
+	if err != nil { // what cannot be done must not be begun
+		return err
+	}
+	if err := repo.SetIndex(ctx, append(entries, same...)); err != nil {
+		return err
+	}
+	repo.Refresh(ctx)
+	if err := repo.MoveWorkTree(ctx, s.change.tree, s.tree, false); err != nil {
+		return errors.Join(err, repo.SetIndex(ctx, append(replaced, before...)))
 	}
 	return nil
-}
-
-// rehearse does moveFiles on a copy of the index, with the entries that have landed,
-// touching nothing.
-func (s *follower) rehearse(ctx context.Context, id string, entries []git.IndexEntry) error {
-	index, err := s.l.Repo.TempIndex(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer index.Close()
-	if err := index.SetIndex(ctx, entries); err != nil {
-		return err
-	}
-	if s.tree == s.change.tree {
-		return nil
-	}
-	index.Refresh(ctx)
-	return index.MoveWorkTree(ctx, s.change.tree, s.tree, true)
 }
 
 func (m *motion) follower(b built) *follower {
