@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -117,8 +118,8 @@ func transition(state event.State, act event.Event) (*event.Hold, error) {
 	case event.Void, event.Repair:
 		return passing(state, act)
 	case event.Release:
-		if state.Hold != nil && !state.Hold.Intent.IsZero() {
-			return nil, announced(state)
+		if err := busy(state); err != nil {
+			return nil, err
 		}
 		return nil, own(state, by)
 	case event.Abort:
@@ -126,14 +127,16 @@ func transition(state event.State, act event.Event) (*event.Hold, error) {
 	case event.Break:
 		return takingOff(state, act)
 	case event.Recover:
-		if state.Hold != nil && !state.Hold.Intent.IsZero() {
-			return nil, announced(state)
+		if err := busy(state); err != nil {
+			return nil, err
 		}
 		return takingOff(state, act)
 	case event.Land:
 		return landing(state, by)
 	case event.Intent:
 		return intending(state, by)
+	case event.Step:
+		return stepping(state, by)
 	case event.Freeze:
 		if state.Phase != event.Free {
 			return nil, standing(state)
@@ -159,6 +162,7 @@ func take(act event.Event) (*event.Hold, error) {
 	taken := *hold
 	taken.TakenBy, taken.Fence = act.ID, act.Seq
 	taken.Since = act.Time.UTC().Truncate(time.Second)
+	taken.Intent, taken.Stuck = ulid.Zero, ""
 	return &taken, nil
 }
 
@@ -198,6 +202,9 @@ func intending(state event.State, by event.By) (*event.Hold, error) {
 	if !state.Hold.Intent.IsZero() {
 		return nil, announced(state)
 	}
+	if state.Hold.Steps != "" && by.Land.Steps != "" {
+		return nil, unfinished(state)
+	}
 	hold := *state.Hold
 	hold.Intent = by.Land.ID
 	return &hold, nil
@@ -220,7 +227,11 @@ func takingOff(state event.State, act event.Event) (*event.Hold, error) {
 	if act.By.Operation == act.By.Target {
 		return nil, fmt.Errorf("operation %s takes it off itself", act.By.Target)
 	}
-	return take(act)
+	taken, err := take(act)
+	if err == nil { // what was begun under the lease is still to come
+		taken.Motion, taken.Steps, taken.Stuck = state.Hold.Motion, state.Hold.Steps, state.Hold.Stuck
+	}
+	return taken, err
 }
 
 // landing checks the landing's place. A land under a hold that does not reveal
@@ -240,6 +251,10 @@ func landing(state event.State, by event.By) (*event.Hold, error) {
 		return nil, nil
 	case state.Hold != nil && !state.Hold.Intent.IsZero() && state.Hold.Intent != by.Land.ID:
 		return nil, announced(state)
+	case state.Hold != nil && state.Hold.Steps != "" && (by.Secret != "" || by.Land.Steps != ""):
+		return nil, unfinished(state)
+	case by.Secret != "" && by.Land.Steps != "":
+		return nil, errors.New("steps are to follow, and the lease is given back")
 	case by.Secret != "":
 		return nil, own(state, by)
 	}
@@ -248,7 +263,57 @@ func landing(state event.State, by event.By) (*event.Hold, error) {
 	}
 	hold := *state.Hold
 	hold.Intent = ulid.Zero
+	if by.Land.Steps != "" {
+		hold.Motion, hold.Steps = by.Land.ID, by.Land.Steps
+	}
 	return &hold, nil
+}
+
+// stepping says how the first of the steps to come went. The last one that is done may
+// give the lease back.
+func stepping(state event.State, by event.By) (*event.Hold, error) {
+	if err := holds(state, by.Operation); err != nil {
+		return nil, err
+	}
+	hold := *state.Hold
+	first, rest, _ := strings.Cut(hold.Steps, " ")
+	switch {
+	case by.Step == nil:
+		return nil, errors.New("no step")
+	case hold.Motion != by.Step.Motion || first != by.Step.Name:
+		return nil, fmt.Errorf("step %s of motion %s is not the next one", by.Step.Name, by.Step.Motion)
+	case !by.Step.Outcome.Ends():
+		hold.Stuck = by.Step.Outcome
+	default:
+		hold.Steps, hold.Stuck = rest, ""
+	}
+	if hold.Steps == "" {
+		hold.Motion = ulid.Zero
+	}
+	switch {
+	case by.Secret == "":
+		return &hold, nil
+	case hold.Steps != "":
+		return nil, unfinished(event.State{Phase: state.Phase, Hold: &hold})
+	}
+	return nil, own(state, by)
+}
+
+// busy says what keeps a hold from ending in peace.
+func busy(state event.State) error {
+	switch {
+	case state.Hold == nil:
+		return nil
+	case !state.Hold.Intent.IsZero():
+		return announced(state)
+	case state.Hold.Steps != "":
+		return unfinished(state)
+	}
+	return nil
+}
+
+func unfinished(state event.State) error {
+	return fmt.Errorf("steps of motion %s of operation %s are to come: %s", state.Hold.Motion, state.Hold.Operation, state.Hold.Steps)
 }
 
 // own says why by does not end the hold of state as its holder.

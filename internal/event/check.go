@@ -127,8 +127,59 @@ func (h Hold) validate(seq uint64) error {
 	case h.Since.Unix() < 0 || h.Since.Unix() > maxUnix || !h.Since.Equal(h.Since.Truncate(time.Second)):
 		return errors.New("held since no whole second")
 	}
+	if (h.Motion.IsZero()) != (h.Steps == "") {
+		return errors.New("steps are to come if and only if there is a motion")
+	}
+	if h.Stuck != "" && (h.Steps == "" || h.Stuck != Failed && h.Stuck != Unknown) {
+		return fmt.Errorf("a hold that is stuck with outcome %q", clip(string(h.Stuck)))
+	}
 	return cmp.Or(validHex("digest", h.Digest), validText("holder", h.Holder),
-		validText("host", h.Host), validText("purpose", h.Purpose))
+		validText("host", h.Host), validText("purpose", h.Purpose), validSteps(h.Steps))
+}
+
+// MaxStepName is the most bytes of a step's name.
+const MaxStepName = 64
+
+// ValidStepName says what is wrong with the name of a step: it is letters, digits and
+// "._-", and begins with none of these three.
+func ValidStepName(name string) error {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
+	}
+	if name == "" || len(name) > MaxStepName || strings.ContainsRune("._-", rune(name[0])) || strings.TrimFunc(name, plain) != "" {
+		return fmt.Errorf("%q is no name of a step: at most %d letters, digits and dots, dashes and underscores, beginning with a letter or digit", clip(name), MaxStepName)
+	}
+	return nil
+}
+
+// validSteps is for names that are separated by single spaces; there may be none.
+func validSteps(names string) error {
+	if names == "" {
+		return nil
+	}
+	if len(names) > MaxText {
+		return fmt.Errorf("the names of the steps take more than %d bytes", MaxText)
+	}
+	list := strings.Split(names, " ")
+	for i, name := range list {
+		if err := ValidStepName(name); err != nil {
+			return err
+		}
+		if slices.Contains(list[:i], name) {
+			return fmt.Errorf("step %q is named twice", name)
+		}
+	}
+	return nil
+}
+
+func (s StepResult) validate() error {
+	switch {
+	case s.Motion.IsZero():
+		return errors.New("a step of no motion")
+	case !s.Outcome.Known():
+		return fmt.Errorf("outcome %q is not known", clip(string(s.Outcome)))
+	}
+	return ValidStepName(s.Name)
 }
 
 // maxUpdates bounds the bytes of Override-Updates.
@@ -149,11 +200,12 @@ const (
 	finding
 	updates
 	announced
+	step
 )
 
 func (f fields) String() string {
 	var names []string
-	for i, name := range []string{"operation", "target", "reason", "secret", "adoption", "landing", "record", "landing taken back", "finding", "updates", "announcement"} {
+	for i, name := range []string{"operation", "target", "reason", "secret", "adoption", "landing", "record", "landing taken back", "finding", "updates", "announcement", "step"} {
 		if f&(1<<i) != 0 {
 			names = append(names, name)
 		}
@@ -186,6 +238,8 @@ func rules(k Kind) (must, may fields, err error) {
 		return operation, reason, nil
 	case Override:
 		return operation | reason | updates, announced, nil
+	case Step:
+		return operation | step, reason | secret, nil
 	}
 	return 0, 0, fmt.Errorf("kind %q is not known", clip(string(k)))
 }
@@ -208,6 +262,7 @@ func (b *By) fields() fields {
 	set(takenBack, !b.TakenBack.IsZero())
 	set(updates, b.Updates != nil)
 	set(announced, b.Announced)
+	set(step, b.Step != nil)
 	return f
 }
 
@@ -243,7 +298,16 @@ func (b *By) validate(k Kind) error {
 		}
 	}
 	if b.Land != nil {
+		if k == Repair && b.Land.Steps != "" {
+			return errors.New("a repair that begins steps")
+		}
 		return b.Land.validate()
+	}
+	if b.Step != nil {
+		if (b.Step.Outcome == Declared) != (b.Reason != "") {
+			return errors.New("a step has a reason if and only if somebody declared it done")
+		}
+		return b.Step.validate()
 	}
 	return validUpdates(b.Updates)
 }
@@ -304,7 +368,7 @@ func (l Landing) validate() error {
 		return errors.New("a landing has a reason if and only if it is unverified")
 	}
 	return cmp.Or(validRef("branch", l.Branch), validText("unit", l.Unit),
-		validText("unverified", l.Unverified), validText("reason", l.Reason))
+		validText("unverified", l.Unverified), validText("reason", l.Reason), validSteps(l.Steps))
 }
 
 // oids yields all object ids that e names, which have one length in one

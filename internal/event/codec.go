@@ -195,6 +195,7 @@ type wire struct {
 	adopt  Adoption
 	land   Landing
 	find   Finding
+	step   StepResult
 
 	list   []trailer // of the fields above
 	buffer []byte
@@ -208,7 +209,7 @@ var wires = sync.Pool{New: func() any {
 }}
 
 func (w *wire) set(e *Event) {
-	w.Event, w.format, w.hold, w.adopt, w.land, w.find = *e, Format, Hold{}, Adoption{}, Landing{}, Finding{}
+	w.Event, w.format, w.hold, w.adopt, w.land, w.find, w.step = *e, Format, Hold{}, Adoption{}, Landing{}, Finding{}, StepResult{}
 	if e.State.Hold != nil {
 		w.hold = *e.State.Hold
 	}
@@ -221,12 +222,15 @@ func (w *wire) set(e *Event) {
 	if e.By.Finding != nil {
 		w.find = *e.By.Finding
 	}
+	if e.By.Step != nil {
+		w.step = *e.By.Step
+	}
 }
 
 // done gives the event back, without the parts of which nothing was read.
 func (w *wire) done() Event {
 	e := w.Event
-	e.State.Hold, e.By.Adopt, e.By.Land, e.By.Finding = part(w.hold), part(w.adopt), part(w.land), part(w.find)
+	e.State.Hold, e.By.Adopt, e.By.Land, e.By.Finding, e.By.Step = part(w.hold), part(w.adopt), part(w.land), part(w.find), part(w.step)
 	return e
 }
 
@@ -267,6 +271,9 @@ func (w *wire) trailers() []trailer {
 		{"Lease-Fence", &w.hold.Fence},
 		{"Lease-Since", &w.hold.Since},
 		{"Lease-Intent", &w.hold.Intent},
+		{"Lease-Motion", &w.hold.Motion},
+		{"Lease-Steps", &w.hold.Steps},
+		{"Lease-Stuck", &w.hold.Stuck},
 
 		{"By-Operation", &w.By.Operation},
 		{"By-Host", &w.By.Host},
@@ -284,10 +291,15 @@ func (w *wire) trailers() []trailer {
 		{"Landing-Tree", &w.land.Tree},
 		{"Landing-Unverified", &w.land.Unverified},
 		{"Landing-Reason", &w.land.Reason},
+		{"Landing-Steps", &w.land.Steps},
 		{"Intent-Record", &w.By.Record},
 		{"Void-Landing", &w.By.TakenBack},
 		{"Repair-Finding", &w.find.Code},
 		{"Repair-Object", &w.find.Object},
+		{"Step-Motion", &w.step.Motion},
+		{"Step-Name", &w.step.Name},
+		{"Step-Outcome", &w.step.Outcome},
+		{"Step-Took", &w.step.Took},
 		{"Override-Updates", &w.By.Updates},
 		{"Override-Announced", &w.By.Announced},
 	}
@@ -301,6 +313,8 @@ func appendText(b []byte, value any) []byte {
 	case *Kind:
 		return append(b, *v...)
 	case *Phase:
+		return append(b, *v...)
+	case *Outcome:
 		return append(b, *v...)
 	case *object.OID:
 		return append(b, *v...)
@@ -353,6 +367,8 @@ func read(value any, s string) (err error) {
 		*v = Kind(s)
 	case *Phase:
 		*v = Phase(s)
+	case *Outcome:
+		*v = Outcome(s)
 	case *object.OID:
 		*v, err = object.ParseOID(s)
 	case *object.Ref:
@@ -432,6 +448,8 @@ func (e Event) Subject() string {
 		} else if land.Unit != land.ID.String() {
 			detail = land.Unit
 		}
+	case e.By.Step != nil:
+		what += " " + e.By.Step.Name + " " + string(e.By.Step.Outcome)
 	case e.Kind == Acquire && e.State.Hold != nil:
 		detail = e.State.Hold.Purpose
 	case (e.Kind == Break || e.Kind == Recover) && e.State.Hold != nil:

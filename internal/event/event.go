@@ -15,6 +15,7 @@ package event
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -47,6 +48,7 @@ const (
 	Freeze   Kind = "freeze"   // keep everybody from taking the lease and from landing
 	Thaw     Kind = "thaw"     // end that
 	Override Kind = "override" // move refs past the lease, on the record
+	Step     Kind = "step"     // say how a step of a motion went
 )
 
 // A Phase is where a lease stands after an event.
@@ -117,6 +119,18 @@ type Hold struct {
 	Fence     uint64    // that event's sequence
 	Since     time.Time // that event's time, UTC, whole seconds
 	Intent    ulid.ULID // the landing that was announced and has not ended; mostly zero
+
+	Motion ulid.ULID // whose steps are under way: a landing, or an operation; mostly zero
+	Steps  string    // their names that are to come, in their order, separated by spaces
+	Stuck  Outcome   // how the first of them went last: failed or unknown; mostly empty
+}
+
+// Pending are the steps that are to come.
+func (h *Hold) Pending() []string {
+	if h == nil {
+		return nil
+	}
+	return strings.Fields(h.Steps)
 }
 
 // equal compares times as instants: == would compare their locations.
@@ -132,14 +146,15 @@ type By struct {
 	Host      string    // may be empty
 	Target    ulid.ULID // break, recover: the operation that was taken off
 	Reason    string
-	Secret    string    // revealed by the event that ends a hold
-	Adopt     *Adoption // adopt; nil where a chain begins that has no branch
-	Land      *Landing  // land, intent; repair, where it stands for a landing
-	Record    string    // intent: the line of the landing's record, as in package note
-	TakenBack ulid.ULID // void: the announced landing of which its own process has nothing on its way; may be zero
-	Finding   *Finding  // repair
-	Updates   []Update  // override
-	Announced bool      // override: the refs were still to move, each in another push
+	Secret    string      // revealed by the event that ends a hold
+	Adopt     *Adoption   // adopt; nil where a chain begins that has no branch
+	Land      *Landing    // land, intent; repair, where it stands for a landing
+	Record    string      // intent: the line of the landing's record, as in package note
+	TakenBack ulid.ULID   // void: the announced landing of which its own process has nothing on its way; may be zero
+	Finding   *Finding    // repair
+	Step      *StepResult // step
+	Updates   []Update    // override
+	Announced bool        // override: the refs were still to move, each in another push
 }
 
 // An Adoption puts a branch under the lease.
@@ -159,7 +174,34 @@ type Landing struct {
 	Tree       object.OID // that commit's
 	Unverified string     // the missing checks, separated by spaces, or "any"; empty when verified
 	Reason     string     // of the override; set if and only if Unverified is
+	Steps      string     // names of those that follow it, in their order, separated by spaces; mostly empty
 }
+
+// A StepResult is how one step of a motion went, or did not.
+type StepResult struct {
+	Motion  ulid.ULID // the landing's id, or that of the operation which lands nothing
+	Name    string
+	Outcome Outcome
+	Took    uint64 // milliseconds; 0 where it did not run, too
+}
+
+// An Outcome is how a step went.
+type Outcome string
+
+// The outcomes. The first three end a step.
+const (
+	Done     Outcome = "done"     // its command succeeded
+	Already  Outcome = "already"  // its check found it done
+	Declared Outcome = "declared" // a person said that it is
+	Failed   Outcome = "failed"   // its command, or with it the check, says no
+	Unknown  Outcome = "unknown"  // neither says
+)
+
+// Known reports whether o is one of the outcomes.
+func (o Outcome) Known() bool { return o.Ends() || o == Failed || o == Unknown }
+
+// Ends reports whether nothing of the step is to come after that.
+func (o Outcome) Ends() bool { return o == Done || o == Already || o == Declared }
 
 // An Update is one move of a ref past the lease.
 type Update struct {

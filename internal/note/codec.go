@@ -13,6 +13,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"gitland/internal/event"
 	"gitland/internal/object"
 )
 
@@ -187,6 +188,11 @@ func (r Record) normal() Record {
 		copied[i] = v.normal()
 	}
 	r.Verifications = copied
+	if r.End != nil {
+		end := *r.End
+		end.Time = end.Time.UTC().Truncate(time.Second)
+		r.End = &end
+	}
 	return r
 }
 
@@ -233,6 +239,9 @@ func (r Record) validate() error {
 	if err := validText(slices.Concat(r.Flaky, r.Allowed)...); err != nil {
 		return err
 	}
+	if err := r.validateSteps(); err != nil {
+		return err
+	}
 	if o := r.Override; o != nil {
 		if o.Reason == "" || len(o.Missing) == 0 {
 			return errors.New("override without a reason and what was missing")
@@ -240,6 +249,29 @@ func (r Record) validate() error {
 		return validText(append([]string{o.Reason, o.Actor}, o.Missing...)...)
 	}
 	return nil
+}
+
+func (r Record) validateSteps() error {
+	for _, s := range r.Steps {
+		if err := event.ValidStepName(s.Name); err != nil {
+			return err
+		}
+		if s.Outcome != "" && r.End == nil {
+			return fmt.Errorf("step %s has an outcome, and nothing has ended", s.Name)
+		}
+		if s.Outcome != "" && !s.Outcome.Known() {
+			return fmt.Errorf("step %s has the outcome %q", s.Name, s.Outcome)
+		}
+	}
+	switch {
+	case r.End == nil:
+		return nil
+	case len(r.Steps) == 0:
+		return errors.New("an end of no steps")
+	case r.End.Time.IsZero():
+		return errors.New("an end without a time")
+	}
+	return validText(r.End.Reason, r.End.Actor)
 }
 
 func validHead(format int, id ulid.ULID, at time.Time) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"gitland/internal/event"
 	"gitland/internal/object"
 )
 
@@ -71,10 +72,28 @@ type Record struct {
 	Flaky            []string       `json:"flaky,omitempty"`     // checks that passed after the same command had failed on the same tree
 	NoVerify         bool           `json:"no_verify,omitempty"` // hooks of the commit were skipped
 	Allowed          []string       `json:"allowed,omitempty"`   // guards that would have refused, but for --allow
+	Steps            []Step         `json:"steps,omitempty"`     // that follow the landing, in their order
+	End              *End           `json:"end,omitempty"`       // how they ended: this is the landing's record once more, after that
 	Override         *Override      `json:"override,omitempty"`
 	Actor            string         `json:"actor"`
 	Host             string         `json:"host"`
 	Time             time.Time      `json:"time"` // UTC, whole seconds
+}
+
+// A Step is one that follows a landing. In the record that the landing writes it has a
+// name alone.
+type Step struct {
+	Name       string        `json:"name"`
+	Outcome    event.Outcome `json:"outcome,omitempty"` // how it went last; empty where it was not tried
+	DurationMS uint64        `json:"duration_ms,omitempty"`
+}
+
+// An End says how the steps of a landing ended: Reason is why they were given up, and
+// empty where all of them are done.
+type End struct {
+	Reason string    `json:"reason,omitempty"`
+	Actor  string    `json:"actor"`
+	Time   time.Time `json:"time"` // UTC, whole seconds
 }
 
 // An Override says why a landing went past its gate.
