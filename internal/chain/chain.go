@@ -185,6 +185,9 @@ func passing(state event.State, act event.Event) (*event.Hold, error) {
 	if act.Kind == event.Void {
 		hold.Intent = ulid.Zero
 	}
+	if f := act.By.Finding; f != nil && f.Code == StepsUnfinished {
+		hold.Motion, hold.Steps, hold.Stuck = ulid.Zero, "", ""
+	}
 	return &hold, nil
 }
 

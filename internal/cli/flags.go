@@ -38,6 +38,8 @@ func beside(f cli.Flag) cli.Flag {
 		f.Hidden = true
 	case *cli.StringFlag:
 		f.Hidden = true
+	case *cli.StringSliceFlag:
+		f.Hidden = true
 	case *cli.GenericFlag:
 		f.Hidden = true
 	}

@@ -35,6 +35,7 @@ in one motion. What has no recorded passing verification is refused.`,
 git land -x "make test" -m "Greet the world" -- hello.go
 git land --force-unverified --reason "site is down" -m "Revert 1.2"`,
 			exits: []int{3, 4, 5, 6, 8, 9},
+			one:   "a step failed",
 			flags: slices.Concat([]cli.Flag{
 				texts("message", "`NOTE` for the commit message; each one is a paragraph", "m"),
 				text("x", "`COMMAND` to verify with, unless that has passed (--check NAME)"),
@@ -44,9 +45,10 @@ git land --force-unverified --reason "site is down" -m "Revert 1.2"`,
 				beside(boolean("no-wait", "do not wait while another operation holds the lease")),
 				boolean("force-unverified", "land unverified, on the record; --reason TEXT says why"),
 				beside(text("reason", "`TEXT` that says why")),
-				boolean("no-verify", "skip the hooks pre-commit and commit-msg, on the record"),
-				boolean("dry-run", "print the plan, and change nothing"),
-				jsonFlag(),
+			}, stepFlags("that follows the landing"), []cli.Flag{
+				boolean("no-verify", "skip pre-commit and commit-msg, which the record then says"),
+				boolean("dry-run", "print the plan, and change nothing; --json: one JSON object"),
+				beside(jsonFlag()),
 			}),
 			run: landChange,
 		},
@@ -56,8 +58,9 @@ git land --force-unverified --reason "site is down" -m "Revert 1.2"`,
 // chooseFlags are those by which selection chooses what lands, where and how.
 func chooseFlags() []cli.Flag {
 	return []cli.Flag{
-		unitFlag(), ontoFlag(), remoteFlag(),
-		text("head", "`REV` whose commits land, in place of HEAD's"),
+		ontoFlag(), remoteFlag(),
+		text("head", "`REV` whose commits land, in place of HEAD's; --unit ID names it"),
+		beside(unitFlag()),
 		boolean("squash", "commits as one; --merge, --ff-only, --rebase (land.mode)"),
 		beside(boolean("merge", "commits as they are, by a merge commit")),
 		beside(boolean("ff-only", "commits as they are, or not at all")),
@@ -125,6 +128,10 @@ func landChange(ctx context.Context, c *call) error {
 			return err
 		}
 	}
+	steps, err := c.givenSteps()
+	if err != nil {
+		return err
+	}
 	l, selection, err := c.selection(ctx)
 	if err != nil {
 		return err
@@ -133,7 +140,7 @@ func landChange(ctx context.Context, c *call) error {
 	r := land.Request{Selection: selection, Check: c.opts.String("check"), Command: c.opts.String("x"),
 		Force: c.opts.Bool("force-unverified"), Reason: c.opts.String("reason"), DryRun: c.opts.Bool("dry-run"),
 		Warn: func(w string) { c.err.printf("%s %s\n", paint(yellow, "warning:"), w) },
-		Step: c.steps(), Stderr: c.env.Stderr, Environ: c.env.Environ, Edit: c.editor(l.Repo)}
+		Step: c.steps(), Stderr: c.env.Stderr, Environ: c.env.Environ, Edit: c.editor(l.Repo), Steps: steps, Setting: c.setting()}
 	if r.Session, err = l.Dir.FromEnv(c.env.Get); err != nil {
 		return err
 	}
@@ -141,6 +148,9 @@ func landChange(ctx context.Context, c *call) error {
 		return err
 	}
 	result, err := land.Land(ctx, l, r)
+	if err != nil && result.Status == land.Landed { // and a step after it is to come
+		return errors.Join(err, c.printStuck(result))
+	}
 	if err != nil {
 		return errors.Join(c.toWait(err, "%s", "--timeout", "10m"), c.printRefused(result))
 	}
@@ -254,6 +264,15 @@ func (c *call) printResult(r land.Result) error {
 		c.out.printf("%s %s on %s\n", paint(green, "landed"), r.Commit.Short(), r.Branch.Branch())
 	}
 	return nil
+}
+
+// printStuck prints a landing of which a step is to come: in JSON with the error.
+func (c *call) printStuck(r land.Result) error {
+	if !c.opts.Bool("json") {
+		return c.printResult(r)
+	}
+	text, err := json.Marshal(resultJSON{Result: r, Record: &r.Record})
+	return errors.Join(err, json.Unmarshal(text, &c.partial))
 }
 
 // printRefused prints the plan of a dry run that is refused.

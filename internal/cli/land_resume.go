@@ -12,13 +12,15 @@ import (
 
 	"gitland/internal/fault"
 	"gitland/internal/land"
+	"gitland/internal/lease"
 	"gitland/internal/ledger"
+	"gitland/internal/step"
 )
 
 func resumeCommand() *command {
 	return &command{
 		name:     "resume",
-		synopsis: "[OPERATION] [--json] [OPTION...]",
+		synopsis: "[OPERATION] [--done NAME --reason TEXT | --redo NAME]\n [--json] [OPTION...]",
 		summary:  "bring a landing that did not end to its end",
 		about: `
 Asks the remote what became of a landing whose process died, or of an override,
@@ -27,14 +29,21 @@ did not land, with exit code 1. Without OPERATION it does so for all that this
 worktree began, as every git land does first. Where there is none, exit code 0
 says of no change that it landed: for that, run the same git land again. One
 that died in another clone is finished here as far as it reached the remote,
-after a break.`,
+after a break.
+
+It goes on with steps, too: the check of the first that is to come says whether
+that is done; where it has none, and was begun, a person has to.`,
 		examples: `
 git land resume
 git land resume 01JZ6Y8T3N4V5W6X7Y8Z9ABCDE`,
 		exits: []int{3, 8, 9},
-		one:   "it did not land",
-		flags: []cli.Flag{deadFlag(), jsonFlag(), ontoFlag(), remoteFlag()},
-		run:   resumeLanding,
+		one:   "it did not land, or a step failed",
+		flags: slices.Concat([]cli.Flag{
+			text("done", "`NAME` of the next step, which is done: --reason TEXT says how"),
+			beside(text("reason", "`TEXT` for the record")),
+			text("redo", "`NAME` of the next step, to be run whatever it has done"),
+		}, stepFlags("of another clone's step"), []cli.Flag{deadFlag(), jsonFlag(), ontoFlag(), remoteFlag()}),
+		run: resumeLanding,
 	}
 }
 
@@ -61,7 +70,22 @@ func deadFlag() cli.Flag {
 }
 
 func resumeLanding(ctx context.Context, c *call) error {
+	word := step.Word{Done: c.opts.String("done"), Redo: c.opts.String("redo"), Reason: c.opts.String("reason")}
+	if err := cmp.Or(c.apart("done", "redo"), c.only("done", "reason")); err != nil {
+		return err
+	}
+	if word.Done != "" {
+		var err error
+		if word.Reason, err = lease.Reason(word.Reason, "a step is declared done", "how you know that it is"); err != nil {
+			return err
+		}
+	}
+	steps, err := c.givenSteps()
+	if err != nil {
+		return err
+	}
 	return c.ending(ctx, func(l *ledger.Ledger, e land.Ending) error {
+		e.Word, e.Steps = word, steps
 		list, err := land.Resume(ctx, l, e)
 		c.printConclusions(l, list, err)
 		if err == nil && len(list) == 0 {
@@ -91,7 +115,7 @@ func (c *call) ending(ctx context.Context, end func(*ledger.Ledger, land.Ending)
 	if err != nil {
 		return err
 	}
-	e := land.Ending{Dead: c.opts.Bool("dead")}
+	e := land.Ending{Dead: c.opts.Bool("dead"), Setting: c.setting()}
 	if e.Dead && word == "" {
 		return fault.New(fault.Usage, "--dead is about one operation, and none is named").
 			WithHint("git land status   (it names those that did not end)")
@@ -176,6 +200,8 @@ func notLanded(l *ledger.Ledger, list []land.Conclusion) error {
 	for _, done := range list {
 		switch {
 		case done.Landed:
+		case done.Motion:
+			return fault.New(fault.Failed, "did not begin: the steps of operation %s", done.Operation).WithHint("run them again as before")
 		case done.Override != nil:
 			return fault.New(fault.Failed, "did not happen: the override of operation %s", done.Operation).WithHint("%s   (makes it anew)", done.Again)
 		case done.MayArrive != "":

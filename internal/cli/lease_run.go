@@ -2,17 +2,21 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"gitland/internal/fault"
 	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/policy"
+	"gitland/internal/step"
 )
 
 func runCommand() *command {
 	return &command{
 		name:     "run",
-		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]]\n [--close] [--conflict-exit-code N] -- COMMAND...",
+		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]]\n [--close] [--conflict-exit-code N] -- COMMAND...\n [NAME] [OPTION...] --step NAME=COMMAND...",
 		summary:  "run a command while holding a lease",
 		about: `
 Takes the lease, runs the command, and gives the lease back however the command
@@ -23,13 +27,18 @@ it started, goes on; with --close it does not, as with flock(1).
 
 The exit code is the command's own, unless that is 0: then 6 when the lease was
 lost meanwhile, and 9 when it may be held still (git lease recover frees it).
-That of --conflict-exit-code is for a lease that is held: nothing was run.`,
+That of --conflict-exit-code is for a lease that is held: nothing was run.
+
+With --step, steps run in place of COMMAND, in their order. Each is on the
+record; where one is not done the lease stays held, whoever dies, and git land
+resume goes on from there.`,
 		examples: `
 git lease run -- ./release.sh
 git lease run docs -m "publish the manual" --wait -- make publish
-git lease run --conflict-exit-code 0 nightly -- ./nightly.sh`,
+git lease run --conflict-exit-code 0 nightly -- ./nightly.sh
+git lease run site --step 'copy=./copy.sh' --step 'announce=./announce.sh'`,
 		exits: []int{3, 6, 8, 9},
-		flags: append(append([]cli.Flag{purposeFlag()}, waitFlags()...),
+		flags: append(slices.Concat([]cli.Flag{purposeFlag()}, waitFlags(), stepFlags("in place of COMMAND")),
 			boolean("close", "the lease is in use while git lease runs, no longer"),
 			number("conflict-exit-code", "`N` is the exit code when the lease is held by another (3)", 0, 255),
 			remoteFlag()),
@@ -38,7 +47,11 @@ git lease run --conflict-exit-code 0 nightly -- ./nightly.sh`,
 }
 
 func runLease(ctx context.Context, c *call) error {
-	if err := c.checkCommand(); err != nil {
+	given, err := c.givenSteps()
+	if err != nil {
+		return err
+	}
+	if err := c.checkCommand(len(given) > 0); err != nil {
 		return err
 	}
 	waiting, err := c.waiting()
@@ -51,6 +64,9 @@ func runLease(ctx context.Context, c *call) error {
 	}
 	defer closing(ctx, l)
 	want := c.want(one(c.in.operands))
+	if len(given) > 0 {
+		return c.runSteps(ctx, l, want, waiting, given)
+	}
 	code, err := lease.Run(ctx, l, lease.Running{
 		Acquisition: lease.Acquisition{Want: want, Purpose: c.opts.String("message"), Waiting: waiting},
 		Argv:        c.in.rest,
@@ -63,18 +79,40 @@ func runLease(ctx context.Context, c *call) error {
 		},
 	})
 	err = c.toWait(err, "%s", "--wait")
-	conflict, given := value[int](c, "conflict-exit-code")
-	switch {
-	case code != 0:
+	if code != 0 {
 		return &status{code, err}
-	case given && !c.passed && fault.ClassOf(err) == fault.Held:
-		return &status{conflict, err}
+	}
+	return c.conflict(err)
+}
+
+// conflict is err with the exit code that was asked for where the lease is held.
+func (c *call) conflict(err error) error {
+	if code, given := value[int](c, "conflict-exit-code"); given && !c.passed && fault.ClassOf(err) == fault.Held {
+		return &status{code, err}
 	}
 	return err
 }
 
-func (c *call) checkCommand() error {
+// runSteps runs steps in place of a command.
+func (c *call) runSteps(ctx context.Context, l *ledger.Ledger, want ledger.Want, waiting lease.Waiting, given []policy.Step) error {
+	steps, err := step.New(nil, given...)
+	if err != nil {
+		return err
+	}
+	r := step.Running{Want: want, Purpose: c.opts.String("message"), Waiting: waiting, Steps: steps, Taken: c.tellGrant, Setting: c.setting()}
+	r.Stdin, r.Stdout = c.env.Stdin, c.env.Stdout
+	_, err = step.Run(ctx, l, r)
+	return c.conflict(c.toWait(err, "%s", "--wait"))
+}
+
+func (c *call) checkCommand(steps bool) error {
 	switch {
+	case steps && (c.in.cut || len(c.in.rest) > 0):
+		return fault.New(fault.Usage, "--step takes the place of the command to run").WithHint("have the command be a step, too: --step 'NAME=COMMAND'")
+	case steps && c.opts.Bool("close"):
+		return fault.New(fault.Usage, "options --step and --close exclude each other")
+	case steps:
+		return checkNames(c.in.operands, 1, "git lease run")
 	case len(c.in.operands) > 1 && !c.in.cut:
 		return fault.New(fault.Usage, "the command to run goes behind --").
 			WithHint("%s", c.line(behind(c.tool, c.in.command, c.args, nil)...))

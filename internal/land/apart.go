@@ -165,7 +165,7 @@ func (s *sequence) moveBranch(ctx context.Context, v ledger.View, a *attempt) (s
 func (s *sequence) moveChain(ctx context.Context, v ledger.View, a *attempt) (e event.Event, said error, err error) {
 	act := relanding(*s.journal, *a)
 	act.By.Operation = v.Hold().Operation
-	if lease.Owns(s.root, v.Tip) {
+	if lease.Owns(s.root, v.Tip) && a.Land.Steps == "" {
 		act.By.Secret = lease.SecretOf(s.root, v.Tip)
 	}
 	d, err := s.l.Draft(v)

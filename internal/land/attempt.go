@@ -26,7 +26,7 @@ func (m *motion) guess(ctx context.Context, v ledger.View) (done bool, err error
 		return false, nil
 	}
 	wants, err := demanded(v.Policy, m.r.Check, m.r.Command)
-	if err != nil || v.Policy.Problem != nil || soundPolicy(ctx, m.l, m.r.Selection, p) != nil {
+	if err != nil || v.Policy.Problem != nil || len(v.Policy.Steps)+len(m.r.Steps) > 0 || soundPolicy(ctx, m.l, m.r.Selection, p) != nil {
 		return false, nil
 	}
 	gate, err := judge(ctx, m.l, p, wants)
@@ -139,6 +139,9 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 		_, err := m.enter(ctx, v)
 		return false, err
 	}
+	if err := m.planSteps(v); err != nil {
+		return false, err
+	}
 	gate, again, err := m.gate(ctx, p)
 	if err != nil || again {
 		return false, err
@@ -155,15 +158,15 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 	return m.push(ctx, p, gate)
 }
 
-// choose takes the held way where the remote cannot move refs together.
+// choose takes the held way where the remote cannot move refs together, and where
+// steps follow.
 func (m *motion) choose(ctx context.Context) error {
 	if err := m.l.Ready(ctx); err != nil {
 		return err
 	}
 	atomic, err := m.l.Atomic()
-	if m.apart = !atomic; m.apart {
-		m.heldWay = true
-	}
+	m.apart = !atomic
+	m.heldWay = m.heldWay || m.apart || len(m.journal.Steps) > 0
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"gitland/internal/ledger"
 	"gitland/internal/object"
 	"gitland/internal/session"
+	"gitland/internal/step"
 )
 
 // A Conclusion is how a landing that had not ended was brought to its end.
@@ -46,6 +47,10 @@ type Conclusion struct {
 	// MayArrive is where the branch would have to stay for a push of the dead
 	// process to move it still, at a remote where nothing else keeps it from it.
 	MayArrive object.OID `json:"may_arrive,omitempty"`
+	// Steps are those that follow it, with how they went; Motion means that it is nothing
+	// but steps, and Landed that it began.
+	Steps  []step.Step `json:"steps,omitempty"`
+	Motion bool        `json:"motion,omitempty"`
 	// Kept means that its journal stays in this clone until that is over.
 	Kept bool `json:"kept,omitempty"`
 	// Local says what became of the local branch; Hint is the command that
@@ -72,7 +77,27 @@ type Withdrawal struct {
 
 // String tells it in one sentence.
 func (c Conclusion) String() string {
+	if !c.Landed || len(c.Steps) == 0 {
+		return c.string()
+	}
+	text := tellSteps(c.Steps)
+	if c.GivenUp {
+		text = "its steps are given up, " + text
+	}
+	if c.Motion {
+		return fmt.Sprintf("operation %s was a motion of steps; %s", c.Operation, text)
+	}
+	if c.Gone {
+		c.GivenUp = false
+		return c.string() + "; " + text
+	}
+	return fmt.Sprintf("operation %s has landed %s on %s; %s", c.Operation, c.Commit.Short(), c.Branch.Branch(), text)
+}
+
+func (c Conclusion) string() string {
 	switch {
+	case c.Motion:
+		return fmt.Sprintf("operation %s had died before its first step; it can no longer begin", c.Operation)
 	case c.Override != nil:
 		return c.overrideString()
 	case !c.Landed && c.MayArrive != "" && !c.GivenUp:
@@ -102,7 +127,7 @@ func (c Conclusion) String() string {
 // for one that is under way, at most as long as patience says, and takes that off
 // it. kept means that one of them stays, of which a push may still arrive, and moved are
 // the heads that were expected by those that have landed and moved HEAD.
-func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source, patience *time.Duration) (kept bool, moved []string, err error) {
+func concludeDead(ctx context.Context, l *ledger.Ledger, e Ending, patience *time.Duration) (kept bool, moved []string, err error) {
 	list, err := ListUnfinished(l.Dir)
 	if err != nil {
 		return false, nil, err
@@ -112,7 +137,8 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source, pa
 		if u.gitDir != l.Repo.Place() || (u.checking || u.Override) && (u.Alive || u.Doubt != "") {
 			continue
 		}
-		c, err := concludeOne(ctx, l, Ending{Operation: u.Operation, Session: from})
+		e.Operation = u.Operation
+		c, err := concludeOne(ctx, l, e)
 		if u.Override && err != nil && ctx.Err() == nil {
 			if fault.ClassOf(err) != fault.Held {
 				l.Notice("the override of operation %s, which died, is not ended yet: %v", u.Operation, err)
@@ -120,7 +146,7 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, from session.Source, pa
 			continue
 		}
 		for errors.Is(err, session.ErrAlive) && outlive(ctx, l, u.Operation, patience) {
-			c, err = concludeOne(ctx, l, Ending{Operation: u.Operation, Session: from})
+			c, err = concludeOne(ctx, l, e)
 		}
 		if f, ok := errors.AsType[*fault.Error](err); ok && errors.Is(err, session.ErrAlive) {
 			f.WithHint("run git land again with --timeout 10m to wait longer for it")
@@ -189,11 +215,14 @@ func concludeOne(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, 
 	}
 	var c Conclusion
 	if err == nil {
-		c, err = concludeAt(ctx, l, j, e.Session, e.Reason)
+		c, err = concludeAt(ctx, l, j, e, witness)
 		l.Repo.Reread() // it may have moved HEAD
 	}
 	if err != nil {
 		witness.Close()
+		if c.Landed { // a step of it is to come
+			return &c, err
+		}
 		return nil, err
 	}
 	if c.Kept = c.MayArrive != "" && !c.GivenUp; c.Kept {
@@ -221,7 +250,8 @@ func dead(dir session.Dir, j journal) error {
 
 // concludeAt ends one dead landing at the authority to which it was made, which
 // need not be the one that the user lands to now.
-func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, from session.Source, reason string) (Conclusion, error) {
+func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, e Ending, w *session.Witness) (Conclusion, error) {
+	from, reason := e.Session, e.Reason
 	if j.checking() && reason == "" { // which the authority has nothing to do with
 		c := Conclusion{Operation: j.Operation, Remote: j.Remote, Lease: j.Lease, Branch: j.Branch, Unit: j.Unit}
 		if j.GitDir == l.Repo.Place() {
@@ -240,6 +270,9 @@ func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, from session.S
 	if j.Override != nil {
 		return concludeOverride(ctx, l, j, from, reason)
 	}
+	if !j.Motion.IsZero() {
+		return concludeMotion(ctx, l, j, e, w)
+	}
 	s, err := newSequence(l, &j, from)
 	if err != nil {
 		return Conclusion{}, err
@@ -252,13 +285,20 @@ func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, from session.S
 	if err == nil && !c.Landed && (c.MayArrive == "" || c.GivenUp) {
 		err = s.settle(ctx, reason)
 	}
-	if err != nil || !c.Landed || c.Gone || j.GitDir != l.Repo.Place() {
+	if err != nil || !c.Landed {
 		return c, err
 	}
-	if err := followDead(ctx, l, j, &c, *a, base); err != nil { // which must not be in the way for ever
-		c.Local, c.Hint = err.Error(), rebaseCommand(l, j.Branch)
+	if !c.Gone && j.GitDir == l.Repo.Place() {
+		if err := followDead(ctx, l, j, &c, *a, base); err != nil { // which must not be in the way for ever
+			c.Local, c.Hint = err.Error(), rebaseCommand(l, j.Branch)
+		}
 	}
-	return c, nil
+	if len(j.Steps) == 0 {
+		return c, nil
+	}
+	course := j.course(l, *a)
+	course.Save = s.save
+	return c, s.endSteps(ctx, course, e, w, &c)
 }
 
 // followDead brings the local side along after a landing that a dead process of

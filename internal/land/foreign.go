@@ -15,6 +15,7 @@ import (
 	"gitland/internal/ledger"
 	"gitland/internal/note"
 	"gitland/internal/object"
+	"gitland/internal/step"
 )
 
 // endForeign ends an operation whose clone is gone, or is another one, by what
@@ -27,6 +28,16 @@ func endForeign(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, e
 	}
 	if v.Problem != nil {
 		return nil, v.Problem
+	}
+	m, err := step.Find(ctx, l, v, op)
+	switch {
+	case err != nil:
+		return nil, err
+	case m != nil && m.Ended == nil:
+		return takeOver(ctx, l, v, m, e)
+	case m != nil && m.Begun.By.Land == nil:
+		return &Conclusion{Operation: op, Remote: l.Remote, Lease: v.Name, Branch: v.Branch, Motion: true, Landed: true, Already: true,
+			Steps: sofar(m, nil), GivenUp: m.GivenUp}, nil
 	}
 	j := journal{Operation: op, Remote: l.Remote, Lease: v.Name, Branch: v.Branch, Brought: true}
 	s, err := newSequence(l, &j, e.Session)

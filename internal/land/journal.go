@@ -19,6 +19,7 @@ import (
 	"gitland/internal/object"
 	"gitland/internal/policy"
 	"gitland/internal/session"
+	"gitland/internal/step"
 )
 
 // A journal is what a landing writes down before its first side effect, be it a check
@@ -81,6 +82,13 @@ type journal struct {
 	Reason   string         `json:"reason,omitempty"`
 	Rewrite  []object.Ref   `json:"rewrite,omitempty"`
 	Follow   bool           `json:"refs_follow,omitempty"`
+
+	// Steps follow the landing; or they are those of Motion, which is no landing of this
+	// journal, and which package step has written: it follows Land, where that is one.
+	Steps  []step.Step    `json:"steps,omitempty"`
+	Motion ulid.ULID      `json:"motion,omitzero"`
+	Land   *event.Landing `json:"land,omitempty"`
+	Record string         `json:"record,omitempty"`
 }
 
 // An attempt is one push.
@@ -146,7 +154,9 @@ func saveMoves(moves []git.Move) []savedMove {
 
 // checking reports whether the landing came no further than its check: nothing of it
 // can be on its way then.
-func (j journal) checking() bool { return len(j.Attempts) == 0 && j.Token == "" && j.Override == nil }
+func (j journal) checking() bool {
+	return len(j.Attempts) == 0 && j.Token == "" && j.Override == nil && j.Motion.IsZero()
+}
 
 // base is where the attempt expects the branch to be; empty for none.
 func (a attempt) base(branch object.Ref) object.OID {
@@ -228,8 +238,11 @@ const journalFormat = 1
 
 // known is the format of journals such as j.
 func (j journal) known() int {
-	if j.Override != nil {
+	switch {
+	case j.Override != nil:
 		return lease.OverrideFormat
+	case !j.Motion.IsZero():
+		return step.JournalFormat
 	}
 	return journalFormat
 }

@@ -24,6 +24,7 @@ import (
 	"gitland/internal/object"
 	"gitland/internal/policy"
 	"gitland/internal/session"
+	"gitland/internal/step"
 	"gitland/internal/verify"
 )
 
@@ -70,6 +71,11 @@ type Request struct {
 	Force  bool
 	Reason string
 
+	// Steps follow the landing, behind those of the policy, and Setting is what all of
+	// them run in.
+	Steps   []policy.Step
+	Setting step.Setting
+
 	// Edit has the user edit a message that was composed, in a file; nil takes it as it is.
 	Edit    func(ctx context.Context, file string) error
 	DryRun  bool
@@ -100,6 +106,8 @@ type Result struct {
 	Record note.Record `json:"record"`
 	// Local says what became of the local branch: "moved", or why not.
 	Local string `json:"local,omitempty"`
+	// Steps are those that follow the landing, with how they went.
+	Steps []step.Step `json:"steps,omitempty"`
 	// Hint is the command that brings the local side along where we could not.
 	Hint string `json:"hint,omitempty"`
 	// Kept says why the local branch of the target's name, where it is another one, stays

@@ -32,6 +32,7 @@ type motion struct {
 	landPaths []string // by which that was chosen, where no paths were named
 	sent      bool     // a push was tried, whatever became of it
 	tried     []built  // what was pushed, as in journal.Attempts
+	arrived   attempt  // that of them which has landed
 	text      string   // the commit message, or the record's note
 	hooked    *hooked  // what hooks made of change and text; nil before they ran
 	brought   session.Session
@@ -70,7 +71,7 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 		}
 		var moved []string
 		var err error
-		if kept, moved, err = concludeDead(ctx, l, r.Session, &r.Waiting.Limit); err != nil {
+		if kept, moved, err = concludeDead(ctx, l, Ending{Session: r.Session, Setting: r.Setting}, &r.Waiting.Limit); err != nil {
 			return Result{}, err
 		}
 		if slices.Contains(moved, r.ExpectHead) { // it was there when that began, which is this once more
@@ -95,12 +96,15 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 		return m.result, err
 	}
 	if m.result.Status == Landed {
+		if err := m.follow(ctx); err != nil {
+			return m.result, err
+		}
 		m.afterwards(ctx)
 	} else if err := m.giveUp(ctx, nil); err != nil {
 		return m.result, err
 	}
 	if kept { // it has arrived meanwhile, or the branch has gone on without it
-		if _, _, err := concludeDead(context.WithoutCancel(ctx), l, r.Session, new(time.Duration)); err != nil {
+		if _, _, err := concludeDead(context.WithoutCancel(ctx), l, Ending{Session: r.Session, Setting: r.Setting}, new(time.Duration)); err != nil {
 			m.warn("an earlier landing is not concluded yet: %v", err)
 		}
 	}

@@ -44,7 +44,7 @@ func (s *sequence) outrun(ctx context.Context, reason string) (arrived *attempt,
 		if err != nil {
 			return err
 		}
-		if lease.Owns(s.root, v.Tip) {
+		if lease.Owns(s.root, v.Tip) && (act.By.Land == nil || act.By.Land.Steps == "") {
 			act.By.Secret = lease.SecretOf(s.root, v.Tip)
 		}
 		if err := d.Adopt(ctx, v.Branch, v.Base); err != nil {

@@ -18,6 +18,7 @@ import (
 	"gitland/internal/object"
 	"gitland/internal/policy"
 	"gitland/internal/session"
+	"gitland/internal/step"
 )
 
 // maxRepeats is how often the very same push is sent when it neither arrived
@@ -90,7 +91,7 @@ func (m *motion) ready(ctx context.Context, b built) error {
 // landed tells that b has, and brings the local side along.
 func (m *motion) landed(ctx context.Context, b built) {
 	m.result.Status, m.result.Base, m.result.Commit, m.result.Tree = Landed, b.plan.view.Base, b.commit, b.plan.tree
-	m.result.Event, m.result.Record = b.event.OID, b.record
+	m.result.Event, m.result.Record, m.arrived = b.event.OID, b.record, b.attempt
 	m.bringAlong(ctx, b)
 }
 
@@ -153,7 +154,7 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 	act := m.landEvent(p, b.commit, gate)
 	if hold := p.view.Hold(); hold != nil {
 		act.By.Operation = hold.Operation
-		if own && !m.apart { // it took the lease itself, so it gives it back in this push
+		if own && !m.apart && len(m.journal.Steps) == 0 { // it took the lease itself, so it gives it back in this push
 			act.By.Secret = lease.SecretOf(m.root, p.view.Tip)
 		}
 	}
@@ -201,7 +202,7 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 
 func (m *motion) landEvent(p plan, commit object.OID, gate verdict) event.Event {
 	landing := &event.Landing{ID: m.journal.Landing, Unit: m.journal.Unit, Branch: p.view.Branch,
-		Base: p.view.Base, Commit: commit, Tree: p.tree}
+		Base: p.view.Base, Commit: commit, Tree: p.tree, Steps: step.Names(m.journal.Steps)}
 	if !gate.judgement.Pass {
 		landing.Unverified = event.CleanText(strings.Join(gate.judgement.Missing, " "), event.MaxText)
 		landing.Reason = event.CleanText(m.r.Reason, event.MaxText)
@@ -216,7 +217,7 @@ func (m *motion) record(p plan, by event.By, gate verdict, d *ledger.Draft, coun
 		Verifications: gate.judgement.Passing, VerificationRef: p.view.Verifications, MergedUnverified: gate.merged,
 		Flaky: gate.judgement.Flaky(), Actor: d.Actor(), Host: m.l.Host, Time: d.Time().UTC().Truncate(time.Second),
 	}
-	r.Note, r.NoVerify, r.Allowed = m.result.Note, m.r.NoVerify, p.allowed
+	r.Note, r.NoVerify, r.Allowed, r.Steps = m.result.Note, m.r.NoVerify, p.allowed, step.Results(m.journal.Steps)
 	if p.makes() && p.change.kind == fromCommits && p.mode == policy.Squash {
 		r.Squashed = p.change.head
 	}

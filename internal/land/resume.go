@@ -10,7 +10,9 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
+	"gitland/internal/policy"
 	"gitland/internal/session"
+	"gitland/internal/step"
 )
 
 // An Ending asks for the end of landings that did not come to it.
@@ -21,6 +23,11 @@ type Ending struct {
 	Operation ulid.ULID
 	Session   session.Source // that asks
 	Reason    string         // why it is given up
+	// Word is what a person says of the next step, Steps are commands for those of which
+	// none is known here, and Setting is what they run in.
+	Word    step.Word
+	Steps   []policy.Step
+	Setting step.Setting
 	// Dead says that the process of Operation is known to be dead, where this
 	// clone cannot prove it: it was moved, or restored.
 	Dead bool
@@ -141,7 +148,7 @@ func endOne(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, error
 		mine.Operation = u.Operation
 		c, err := concludeOne(ctx, l, mine)
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		last = cmp.Or(c, last)
 	}

@@ -67,6 +67,9 @@ type Acquisition struct {
 	// Unknown is the operation of an earlier Acquire with this Root of which it was not
 	// known whether it had taken the lease; mostly zero. If it has, that is the grant.
 	Unknown ulid.ULID
+	// Motion and Steps announce steps that are to come under the hold, as in event.Hold.
+	Motion ulid.ULID
+	Steps  string
 	// Tie is the PID of a process that the hold is to last as long as, so that
 	// Recover can free it after that; 0 for none.
 	Tie int
@@ -221,6 +224,8 @@ func taking(ctx context.Context, d *ledger.Draft, v ledger.View, a Acquisition, 
 		Host:      d.Host(),
 		Purpose:   event.CleanText(a.Purpose, event.MaxText),
 		Digest:    event.Digest(event.Secret(a.Root.Bytes(), act.ID, d.Tip().Root())),
+		Motion:    a.Motion,
+		Steps:     a.Steps,
 	}
 	_, err := d.Add(ctx, act)
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"gitland/internal/event"
@@ -79,7 +80,7 @@ func (l *Ledger) publishDraft(ctx context.Context, d *Draft, w Want) (*event.Eve
 		return nil, View{}, err
 	}
 	w.Name, w.Branch = d.view.Name, d.view.Branch
-	p := Publication{Moves: append([]git.Move{d.Move()}, d.further...), Hooks: d.further != nil, Message: "lease: " + string(d.Tip().Kind),
+	p := Publication{Moves: slices.Concat([]git.Move{d.Move()}, d.further, d.along), Hooks: d.further != nil, Message: "lease: " + string(d.Tip().Kind),
 		Environ: HookEnviron(d.Tip().By.Operation, d.Tip().OID)}
 	var out Outcome
 	answered := true // with no, each time
@@ -183,7 +184,7 @@ func (l *Ledger) interrupted(ctx context.Context, d *Draft, w Want) (*event.Even
 				break
 			}
 		}
-		if next == d && d.further != nil {
+		if next == d && (d.further != nil || d.along != nil) {
 			break // the event alone would say that they moved
 		}
 		l.Publish(ctx, Publication{Moves: []git.Move{next.Move()}, Message: "lease: " + string(next.Tip().Kind)})

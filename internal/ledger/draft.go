@@ -30,6 +30,7 @@ type Draft struct {
 	when    time.Time
 	objects []object.Object
 	further []git.Move
+	along   []git.Move
 }
 
 // NewID makes the id of an event, an operation or a landing: unique by its
@@ -169,6 +170,9 @@ func (d *Draft) unclaimed(ctx context.Context, branch object.Ref) error {
 // With has further refs move in the transaction that publishes the draft, all or
 // none; for an authority that can do that (Ledger.Atomic).
 func (d *Draft) With(moves ...git.Move) { d.further = append(d.further, moves...) }
+
+// Along is With for refs of our own, of which no hook of the user's needs to hear.
+func (d *Draft) Along(moves ...git.Move) { d.along = append(d.along, moves...) }
 
 // Move is the update of the chain's ref that publishes the draft.
 func (d *Draft) Move() git.Move {

@@ -38,6 +38,8 @@ type Policy struct {
 	Paths []string
 	// Checks must all have passed on what lands, in this order.
 	Checks []Check
+	// Steps follow each landing, in this order.
+	Steps []Step
 	// Unit is land.require=unit: a pass on the change's own tree is enough.
 	Unit bool
 	// Mode is land.mode; empty is Rebase.
@@ -88,6 +90,13 @@ type Check struct {
 	Command
 }
 
+// A Step is one that follows a landing: its command, and the one that says whether it has
+// been done (exit code 0) or not (1), which may be missing.
+type Step struct {
+	Name       string
+	Run, Check Command
+}
+
 // retries are those of one check.
 type retries struct {
 	check string
@@ -117,6 +126,15 @@ func (p Policy) Find(name string) *Check {
 	return &p.Checks[i]
 }
 
+// FindStep is the step of that name, nil where there is none.
+func (p Policy) FindStep(name string) *Step {
+	i := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.Steps[i]
+}
+
 // Says reports whether the file itself gives a key, which is in git's canonical spelling.
 func (p Policy) Says(key string) bool { return slices.Contains(p.says, key) }
 
@@ -130,6 +148,9 @@ func (p Policy) Commands() []Command {
 	}
 	if p.Setup.Shared {
 		all = append(all, p.Setup)
+	}
+	for _, s := range p.Steps {
+		all = append(all, s.shared()...)
 	}
 	return all
 }
@@ -156,6 +177,9 @@ func (p Policy) over(own Policy) Policy {
 		if p.Find(c.Name) == nil {
 			p.Checks = append(slices.Clip(p.Checks), c)
 		}
+	}
+	for _, s := range own.Steps {
+		p = p.withStep(s)
 	}
 	return p
 }
@@ -193,8 +217,9 @@ func parse(settings []git.Setting, shared bool) (p Policy, unknown []string, wro
 		why, hint := "", "git config --edit"
 		check, isCheck := checkOf(s.Key, ".command")
 		again, isRetries := checkOf(s.Key, ".retries")
+		step, variable := stepOf(s.Key)
 		switch {
-		case !isCheck && !isRetries && !known(s.Key):
+		case !isCheck && !isRetries && variable == "" && !known(s.Key):
 			if !slices.Contains(unknown, s.Key) {
 				unknown = append(unknown, s.Key)
 			}
@@ -207,6 +232,8 @@ func parse(settings []git.Setting, shared bool) (p Policy, unknown []string, wro
 			why = p.addCheck(check, Command{s.Key, s.Value, shared})
 		case isRetries:
 			why = p.addRetries(again, s.Value)
+		case variable != "":
+			why = p.addStep(step, variable, Command{s.Key, s.Value, shared})
 		default:
 			why, hint = p.set(s, shared)
 		}
@@ -220,6 +247,11 @@ func parse(settings []git.Setting, shared bool) (p Policy, unknown []string, wro
 	for _, r := range p.retries { // in a configuration they may be of the team's check
 		if c := p.Find(r.check); shared && (c == nil || c.Text == "") {
 			wrong = append(wrong, bad{key: "land.check." + r.check + ".retries", why: "is of no check that has a command"})
+		}
+	}
+	for _, s := range p.Steps { // in a configuration its check may be of the team's step
+		if shared && s.Run.Text == "" {
+			wrong = append(wrong, bad{key: s.Check.Key, why: "is of no step that has a command"})
 		}
 	}
 	return p, unknown, wrong

@@ -1,0 +1,285 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/chain"
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/note"
+	"gitland/internal/policy"
+	"gitland/internal/session"
+	"gitland/internal/step"
+)
+
+// endSteps ends what is left of a motion that another process began: it goes on with the
+// steps, or gives them up where e has a reason. done is told which of them are done.
+func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, w *session.Witness, done *Conclusion) error {
+	v, err := s.l.Fetch(ctx, s.want)
+	if err != nil {
+		return err
+	}
+	if v.Problem != nil {
+		return v.Problem
+	}
+	done.Steps = c.Steps
+	m, err := step.Find(ctx, s.l, v, c.Motion)
+	if err != nil || m == nil || m.Ended != nil {
+		if m != nil {
+			done.Steps, done.GivenUp = sofar(m, c.Steps), m.GivenUp
+		}
+		return err
+	}
+	hold := v.Hold()
+	switch {
+	case v.Phase() == event.Frozen:
+		return lease.InFrost(ctx, s.l, v)
+	case hold != nil && (hold.Motion != c.Motion || !s.own(v)):
+		f := lease.Held(s.l, v, false)
+		f.What = fmt.Sprintf("the steps of operation %s that are to come (%s) need the lease: %s", c.Operation, strings.Join(m.Open(), ", "), f.What)
+		if hold.Motion == c.Motion {
+			return f.WithHint("if that is dead: %s && git land resume %s", lease.TakeCommand(s.l, v), c.Operation)
+		}
+		return f
+	case e.Reason != "":
+		done.GivenUp = true
+		done.Steps = sofar(m, c.Steps)
+		return s.giveStepsUp(ctx, m.ID, done.Steps, e.Reason)
+	case hold == nil:
+		if err := s.takeAnew(ctx, c.Motion, strings.Join(m.Open(), " ")); err != nil {
+			return err
+		}
+		c.Hold, c.Root, c.Own = s.journal.Hold, s.root, true
+	case lease.Owns(s.root, v.Tip):
+		c.Hold, c.Root, c.Own = hold.Operation, s.root, true
+	default:
+		c.Hold = hold.Operation
+		if lease.Owns(s.brought, v.Tip) {
+			c.Root = s.brought
+		}
+	}
+	c.Resumed, c.Word, c.Setting, c.Witness = true, e.Word, e.Setting, w
+	return c.Run(ctx)
+}
+
+// takeAnew takes the free lease for the steps of a motion that lost it.
+func (s *sequence) takeAnew(ctx context.Context, motion ulid.ULID, steps string) error {
+	s.root = session.NewRoot()
+	s.journal.Token, s.journal.Hold = s.root.Hex(), s.l.NewID() // the operation before has ended
+	if err := s.save(); err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	_, err := lease.Acquire(ctx, s.l, lease.Acquisition{Want: s.want, Root: s.root, Operation: s.journal.Hold,
+		Purpose: "steps of " + s.journal.Unit, Motion: motion, Steps: steps})
+	return err
+}
+
+// giveStepsUp says on the record, and on the chain, that the steps of a motion which are
+// not done are not to come. A lease that the motion took is given back by that; that of a
+// session is the session's.
+func (s *sequence) giveStepsUp(ctx context.Context, motion ulid.ULID, steps []step.Step, reason string) error {
+	why := event.CleanText(fmt.Sprintf("steps given up: %s; %s", reason, tellSteps(steps)), event.MaxText)
+	_, err := s.l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
+		m, err := step.Find(ctx, s.l, v, motion)
+		switch {
+		case err != nil:
+			return err
+		case m == nil || m.Ended != nil:
+			return errSettled
+		}
+		if record := s.recordOf(); record != "" {
+			if err := endRecord(ctx, s.l, v, d, record, step.Results(steps), reason); err != nil {
+				return err
+			}
+		}
+		act := event.Event{Kind: event.Repair, By: event.By{Reason: why, Finding: &event.Finding{Code: chain.StepsUnfinished, Object: m.Begun.OID}}}
+		switch hold := v.Hold(); {
+		case hold == nil:
+			act.By.Operation = s.l.NewID()
+		case lease.Owns(s.root, v.Tip):
+			act = event.Event{Kind: event.Abort, By: event.By{Operation: hold.Operation, Reason: why, Secret: lease.SecretOf(s.root, v.Tip)}}
+		case hold.Motion == motion && s.own(v):
+			act.By.Operation = hold.Operation
+		default:
+			return lease.Held(s.l, v, false)
+		}
+		_, err = d.Add(ctx, act)
+		return err
+	})
+	if errors.Is(err, errSettled) {
+		return nil
+	}
+	return err
+}
+
+// recordOf is the record of the landing that the steps follow; "" where there is none.
+func (s *sequence) recordOf() string {
+	if n := len(s.journal.Attempts); n > 0 {
+		return s.journal.Attempts[n-1].Record
+	}
+	return s.journal.Record
+}
+
+// sofar are the steps of a motion with how they went by the chain, and by what is known
+// here.
+func sofar(m *chain.Motion, known []step.Step) []step.Step {
+	var steps []step.Step
+	for _, name := range m.Steps {
+		s := step.Step{Name: name}
+		if i := slices.IndexFunc(known, func(k step.Step) bool { return k.Name == name }); i >= 0 {
+			s = known[i]
+		}
+		if last := m.Last(name); last != nil && !s.Outcome.Ends() {
+			s.Outcome, s.TookMS = last.Outcome, last.Took
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// tellSteps says which steps are done, and which are not.
+func tellSteps(steps []step.Step) string {
+	var done, open []string
+	for _, s := range steps {
+		switch {
+		case s.Outcome.Ends():
+			done = append(done, s.Name)
+		case s.Outcome != "":
+			open = append(open, fmt.Sprintf("%s (%s)", s.Name, s.Outcome))
+		default:
+			open = append(open, s.Name)
+		}
+	}
+	text := "done: " + nonEmpty(strings.Join(done, ", "), "none")
+	if len(open) > 0 {
+		text += "; not done: " + strings.Join(open, ", ")
+	}
+	return text
+}
+
+// concludeMotion ends a motion without a landing of its own here, by its journal.
+func concludeMotion(ctx context.Context, l *ledger.Ledger, j journal, e Ending, w *session.Witness) (Conclusion, error) {
+	c := Conclusion{Operation: j.Operation, Remote: j.Remote, Lease: j.Lease, Branch: j.Branch, Unit: j.Unit, Motion: true, Steps: j.Steps}
+	if j.Land != nil {
+		c.Motion, c.Commit = false, j.Land.Commit
+	}
+	s, err := newSequence(l, &j, e.Session)
+	if err != nil {
+		return c, err
+	}
+	v, err := l.Fetch(ctx, s.want)
+	if err != nil {
+		return c, err
+	}
+	m, err := step.Find(ctx, l, v, j.Motion)
+	if err == nil && m == nil { // its acquire may still be on its way
+		_, _, err = s.outrun(ctx, e.Reason)
+		c.GivenUp = e.Reason != ""
+		return c, err
+	}
+	if err != nil {
+		return c, err
+	}
+	course := &step.Course{Ledger: l, Want: s.want, Motion: j.Motion, Operation: j.Operation, Steps: j.Steps, Save: s.save}
+	if j.Land != nil {
+		course.Facts = step.Facts(*j.Land, j.Record)
+		course.End = func(ctx context.Context, v ledger.View, d *ledger.Draft) error {
+			return endRecord(ctx, l, v, d, j.Record, step.Results(j.Steps), "")
+		}
+	}
+	c.Landed = true
+	return c, s.endSteps(ctx, course, e, w, &c)
+}
+
+// takeOver goes on, in this clone, with the steps of a motion that was begun in another
+// one: it makes a journal of them here, and concludes that.
+func takeOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Motion, e Ending) (*Conclusion, error) {
+	steps, err := takenOver(ctx, l, m, e)
+	if err != nil {
+		return nil, err
+	}
+	j, w, err := step.Begin(l, v, steps)
+	if err != nil {
+		return nil, err
+	}
+	j.Motion, j.Unit, j.Land = m.ID, m.ID.String(), m.Begun.By.Land
+	if j.Land != nil {
+		j.Unit, j.Branch = j.Land.Unit, j.Land.Branch
+		if j.Record, err = recordLine(ctx, l, v, *j.Land); err != nil {
+			return nil, errors.Join(err, w.Remove())
+		}
+	}
+	err = l.Dir.Journal().Write(j.Operation, j)
+	if err := errors.Join(err, w.Close()); err != nil {
+		return nil, err
+	}
+	e.Operation = j.Operation
+	return concludeOne(ctx, l, e)
+}
+
+// takenOver are the steps of a motion, with the commands that this clone has for those
+// which are to come: those that are typed, else those of the policy that the landing was
+// judged by.
+func takenOver(ctx context.Context, l *ledger.Ledger, m *chain.Motion, e Ending) ([]step.Step, error) {
+	var team policy.Policy
+	if land := m.Begun.By.Land; land != nil {
+		tree := l.Repo.Format.EmptyTree()
+		if land.Base != "" {
+			base, err := l.Repo.Commit(ctx, land.Base)
+			if err != nil {
+				return nil, err
+			}
+			tree = base.Tree
+		}
+		var err error
+		if team, err = l.PolicyIn(ctx, tree); err != nil {
+			return nil, err
+		}
+	}
+	steps := sofar(m, nil)
+	used := policy.Policy{}
+	for i := range steps {
+		s := &steps[i]
+		if s.Outcome.Ends() {
+			continue
+		}
+		if open := m.Open(); e.Reason == "" && s.Name == open[0] {
+			s.Begun = true // for all that is known here
+		}
+		typed := slices.IndexFunc(e.Steps, func(t policy.Step) bool { return t.Name == s.Name })
+		switch own := team.FindStep(s.Name); {
+		case typed >= 0:
+			s.Run, s.Check = e.Steps[typed].Run.Text, e.Steps[typed].Check.Text
+		case own != nil:
+			s.Run, s.Check = own.Run.Text, own.Check.Text
+			used.Steps = append(used.Steps, *own)
+		}
+	}
+	if e.Reason != "" {
+		return steps, nil
+	}
+	return steps, acceptedSteps(l, used)
+}
+
+// recordLine is the line of a landing's record; "" where there is none.
+func recordLine(ctx context.Context, l *ledger.Ledger, v ledger.View, land event.Landing) (string, error) {
+	blob, err := l.Note(ctx, v.Records, land.Commit)
+	if err != nil {
+		return "", fmt.Errorf("read the record: %w", err)
+	}
+	for _, line := range note.ParseRecords(blob) {
+		if line.Err == nil && !line.Newer && line.Value.ID == land.ID {
+			return line.Raw, nil
+		}
+	}
+	return "", fault.New(fault.Ambiguous, "%s has landed, and there is no record of it", land.Commit.Short()).
+		WithHint("%s", reconcileCommand(l, land.Branch)+" --fix")
+}

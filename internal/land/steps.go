@@ -1,0 +1,129 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/ledger"
+	"gitland/internal/note"
+	"gitland/internal/policy"
+	"gitland/internal/step"
+)
+
+// planSteps settles which steps follow the landing. It refuses, before anything is
+// pushed, those whose commands nobody has let run here, and steps within steps.
+func (m *motion) planSteps(v ledger.View) (err error) {
+	if m.journal.Steps, err = step.New(v.Policy.Steps, m.r.Steps...); err != nil || len(m.journal.Steps) == 0 {
+		return err
+	}
+	if h := v.Hold(); h != nil && h.Steps != "" && m.holds(v) {
+		return fault.New(fault.Held, "this landing has steps (%s), and runs within a motion whose own are to come: %s", step.Names(m.journal.Steps), h.Steps).
+			WithHint("have those steps be among the outer ones, and this landing be one that no step follows")
+	}
+	return acceptedSteps(m.l, v.Policy)
+}
+
+// acceptedSteps refuses steps of the policy whose commands nobody has let run in this
+// clone.
+func acceptedSteps(l *ledger.Ledger, team policy.Policy) error {
+	var commands []policy.Command
+	for _, s := range team.Steps {
+		commands = append(commands, s.Run, s.Check)
+	}
+	left, err := policy.Unaccepted(l.Dir, commands...)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	var shown []string
+	var facts []map[string]string
+	for _, c := range left {
+		shown = append(shown, c.Key+" = "+c.Text)
+		facts = append(facts, map[string]string{"key": c.Key, "command": c.Text})
+	}
+	return fault.New(fault.Unverified, "steps of %s run in this clone only when its user has accepted their commands, and these are not: %s", policy.File, strings.Join(shown, "; ")).
+		WithHint("%s   (it accepts them)", l.Command("git", "land", "init", "--accept")).WithFacts(map[string]any{"unaccepted": facts})
+}
+
+// follow runs the steps after the landing, under the lease that it took, or the session
+// brought. The journal stays as long as one of them is to come.
+func (m *motion) follow(ctx context.Context) error {
+	if len(m.journal.Steps) == 0 {
+		return nil
+	}
+	c := m.journal.course(m.l, m.arrived)
+	c.Root, c.Own, c.Hold = m.root, true, m.journal.Operation
+	if m.root.IsZero() {
+		c.Root, c.Own, c.Hold = m.brought.Root, false, m.journal.Hold
+	}
+	c.Save, c.Witness, c.Setting = m.write, m.witness, m.r.Setting
+	err := c.Run(ctx)
+	m.result.Steps = m.journal.Steps
+	if fault.ClassOf(err) == fault.Lost { // whoever has the lease has them now
+		return errors.Join(err, m.forget())
+	}
+	return err
+}
+
+// course is what follows the landing of j by its attempt a.
+func (j *journal) course(l *ledger.Ledger, a attempt) *step.Course {
+	return &step.Course{Ledger: l, Want: ledger.Want{Name: j.Lease, Branch: j.Branch}, Motion: j.Landing, Operation: j.Operation,
+		Steps: j.Steps, Facts: step.Facts(a.Land, a.Record),
+		End: func(ctx context.Context, v ledger.View, d *ledger.Draft) error {
+			return endRecord(ctx, l, v, d, a.Record, step.Results(j.Steps), "")
+		}}
+}
+
+// endRecord adds to a draft on v the landing's record once more, with how its steps
+// ended; reason is why they were given up, if they were. Where refs cannot move together
+// the record goes first: the chain decides whether they have ended.
+func endRecord(ctx context.Context, l *ledger.Ledger, v ledger.View, d *ledger.Draft, record string, steps []note.Step, reason string) error {
+	lines := note.ParseRecords([]byte(record))
+	if len(lines) != 1 || lines[0].Err != nil {
+		return fmt.Errorf("the record of the landing cannot be read")
+	}
+	r := lines[0].Value
+	r.Steps, r.End = steps, &note.End{Reason: reason, Actor: d.Actor(), Time: d.Time()}
+	text, err := note.EncodeLine(r)
+	if err != nil {
+		return fmt.Errorf("write the record: %w", err)
+	}
+	blob, err := l.Note(ctx, v.Records, r.Commit)
+	if err != nil {
+		return fmt.Errorf("read the record: %w", err)
+	}
+	if slices.ContainsFunc(note.ParseRecords(blob), func(line note.Line[note.Record]) bool {
+		return line.Err == nil && line.Value.ID == r.ID && line.Value.End != nil
+	}) {
+		return nil
+	}
+	notes, err := l.AppendNotes(ctx, v.Records, "steps after "+r.Commit.Short()+" on "+r.Branch.Branch(), []ledger.NoteLine{{On: r.Commit, Text: text}})
+	if err != nil {
+		return err
+	}
+	if err := l.Repo.Write(ctx, notes.Objects...); err != nil {
+		return err
+	}
+	records, err := l.RecordsRef(v.Name)
+	if err != nil {
+		return err
+	}
+	move := git.Move{Ref: records, New: notes.Tip, Old: git.Was(v.Records)}
+	if atomic, err := l.Atomic(); err != nil || atomic {
+		d.Along(move)
+		return err
+	}
+	out, err := l.Publish(ctx, ledger.Publication{Message: "land: record", Moves: []git.Move{move}})
+	switch {
+	case err != nil:
+		return err
+	case !out.Done:
+		return fault.New(fault.Unreachable, "%s refused the record of %s: %w", l.Remote, r.Commit.Short(), out.Said)
+	}
+	l.Moved(v, []git.Move{move})
+	return nil
+}

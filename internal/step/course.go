@@ -1,0 +1,334 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/child"
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/git"
+	"gitland/internal/lease"
+	"gitland/internal/ledger"
+	"gitland/internal/session"
+)
+
+// A Course is the steps of one motion on their way, under a hold that announces them.
+type Course struct {
+	Ledger *ledger.Ledger
+	Want   ledger.Want
+	// Motion is the landing that they follow, or the operation that lands nothing.
+	Motion ulid.ULID
+	// Operation is what git land resume takes.
+	Operation ulid.ULID
+	// Hold is the operation under whose hold they run, and Root its token, which is zero
+	// where only the holder's operation is known.
+	Hold ulid.ULID
+	Root session.Root
+	// Own means that the motion took the lease for itself: its last step gives it back.
+	Own   bool
+	Steps []Step // all of them, in their order
+	// Resumed means that another process may have begun the first of those that are to
+	// come.
+	Resumed bool
+	Word    Word
+	Save    func() error     // puts Steps on disk
+	Witness *session.Witness // handed down to the commands; may be nil
+	// End is called for the last step, while its event is drafted on v, to add what else
+	// says that the motion has ended; may be nil.
+	End func(ctx context.Context, v ledger.View, d *ledger.Draft) error
+
+	Facts []string // variables that tell commands what they are about
+	Setting
+}
+
+// A Setting is what the commands of steps run in.
+type Setting struct {
+	Environ []string // before the variables of the lease and of the motion
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Tell    func(name, text string) // told what is done, and how it went; may be nil
+	Started func()                  // called before a command: from there on signals are its; may be nil
+}
+
+// A Word is what a person says of the next step, where nobody else can.
+type Word struct {
+	Done   string // the name of a step that is done
+	Redo   string // that of one that is to be run, whatever it may have done
+	Reason string // how they know that it is done
+}
+
+// Run runs the steps that the hold says are to come, and puts on the chain how each
+// went. It ends at the first that is not done, with a fault of class Failed, and leaves
+// the lease held then; of class Lost when the lease was taken off the motion meanwhile;
+// and of class Unreachable when it is not known whether the chain says how a step went.
+func (c *Course) Run(ctx context.Context) error {
+	v, err := c.Ledger.Fetch(ctx, c.Want)
+	if err != nil {
+		return err
+	}
+	if v.Problem != nil {
+		return v.Problem
+	}
+	hold := v.Hold()
+	if err := c.allowed(v); err != nil {
+		return err
+	}
+	for c.onItsWay(hold) {
+		s := c.find(hold.Pending()[0])
+		if s == nil {
+			return c.strange(hold.Pending()[0])
+		}
+		if err := ctx.Err(); err != nil {
+			return c.stopped(ctx, *s)
+		}
+		outcome, err := c.do(ctx, s, hold.Fence)
+		if err != nil {
+			return err
+		}
+		if hold, err = c.say(ctx, *s, outcome); err != nil {
+			return err
+		}
+		if !outcome.Ends() {
+			return c.unfinished(*s)
+		}
+	}
+	return nil
+}
+
+func (c *Course) onItsWay(h *event.Hold) bool {
+	return h != nil && h.Operation == c.Hold && h.Motion == c.Motion
+}
+
+func (c *Course) find(name string) *Step {
+	i := slices.IndexFunc(c.Steps, func(s Step) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.Steps[i]
+}
+
+// allowed refuses a word about a step that is not the next one.
+func (c *Course) allowed(v ledger.View) error {
+	name := c.Word.Done + c.Word.Redo
+	if name == "" {
+		return nil
+	}
+	if pending := v.Hold().Pending(); c.onItsWay(v.Hold()) && pending[0] != name {
+		return fault.New(fault.Usage, "the next step is %s, not %s", pending[0], name).
+			WithHint("%s", c.resume())
+	}
+	return nil
+}
+
+// do brings one step as far as it comes, and returns how it went.
+func (c *Course) do(ctx context.Context, s *Step, fence uint64) (event.Outcome, error) {
+	before := *s
+	switch word := c.Word; {
+	case s.Outcome.Ends(): // it was known, and could not be said
+		return s.Outcome, nil
+	case word.Done == s.Name:
+		return c.known(s, event.Declared, 0, 0)
+	case word.Redo == s.Name:
+	case !c.Resumed && !s.Begun:
+	case s.Check != "":
+		code, _, err := c.run(ctx, s, s.Check, fence)
+		if err != nil {
+			return "", err
+		}
+		c.tell("checked", fmt.Sprintf("%s: %s (exit %d)", s.Name, []string{"done", "not done", "unknown"}[min(code, 2)], code))
+		switch code {
+		case 0:
+			return c.known(s, event.Already, 0, 0)
+		case 1:
+		default:
+			return c.known(s, event.Unknown, 0, code)
+		}
+	case s.Begun && s.Outcome != event.Failed:
+		return c.known(s, event.Unknown, 0, 0)
+	}
+	c.Resumed = false
+	s.Begun, s.Outcome, s.TookMS, s.Exit = true, "", 0, 0
+	if err := c.Save(); err != nil {
+		*s = before
+		return "", fmt.Errorf("write the journal: %w", err)
+	}
+	c.tell("step", s.Name+": "+s.Run)
+	code, took, err := c.run(ctx, s, s.Run, fence)
+	if err != nil {
+		return "", err
+	}
+	ms := uint64(max(took.Milliseconds(), 1))
+	if code != 0 {
+		return c.known(s, event.Failed, ms, code)
+	}
+	return c.known(s, event.Done, ms, 0)
+}
+
+// known puts on disk how a step went, before it is said to anybody.
+func (c *Course) known(s *Step, o event.Outcome, ms uint64, exit int) (event.Outcome, error) {
+	c.Resumed = false
+	s.Begun, s.Outcome, s.TookMS, s.Exit = true, o, ms, exit
+	if err := c.Save(); err != nil {
+		return o, fmt.Errorf("write the journal: %w", err)
+	}
+	return o, nil
+}
+
+// run runs one of a step's commands. Signals are the command's, and it is waited for.
+func (c *Course) run(ctx context.Context, s *Step, command string, fence uint64) (code int, took time.Duration, err error) {
+	if c.Started != nil {
+		c.Started()
+	}
+	req := child.Request{Argv: child.Shell(command), Dir: dir(c.Ledger), Env: c.environ(s.Name, fence),
+		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, All: true}
+	if c.Witness != nil { // what it leaves running works on under the lease
+		req.Inherit = []*os.File{c.Witness.File()}
+	}
+	result, err := child.Run(context.WithoutCancel(ctx), req)
+	if err != nil && result.Code == 0 {
+		return 0, 0, err
+	}
+	return result.Code, result.Duration, nil
+}
+
+// environ is the environment of a step's commands.
+func (c *Course) environ(name string, fence uint64) []string {
+	environ := slices.DeleteFunc(git.WithoutRepoEnv(c.Environ), func(kv string) bool {
+		return strings.HasPrefix(kv, "GIT_LEASE_") || strings.HasPrefix(kv, "GIT_LAND_")
+	})
+	g := lease.Grant{Remote: c.Ledger.Remote, Name: c.Want.Name, Operation: c.Hold, Fence: fence}
+	vars := g.Environ(c.Root)
+	if c.Root.IsZero() { // the session that holds it keeps its token
+		vars = slices.DeleteFunc(vars, func(kv string) bool { return strings.HasPrefix(kv, "GIT_LEASE_TOKEN=") })
+	}
+	environ = append(environ, vars...)
+	environ = append(environ, "GIT_LAND_STEP="+name, "GIT_LAND_OPERATION="+c.Operation.String(), fmt.Sprintf("GIT_LAND_FENCE=%d", fence))
+	return append(environ, c.Facts...)
+}
+
+// say appends how a step went, and returns the hold after that, nil where the lease was
+// given back by it.
+func (c *Course) say(ctx context.Context, s Step, o event.Outcome) (*event.Hold, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayTime) // what was done has to be said
+	defer cancel()
+	var hold *event.Hold
+	e, err := c.Ledger.Append(ctx, c.Want, func(v ledger.View, d *ledger.Draft) error {
+		if hold = v.Hold(); !c.onItsWay(hold) {
+			return c.lost(ctx, v)
+		}
+		if hold.Pending()[0] != s.Name || o == event.Unknown && hold.Stuck == o {
+			return errSaid
+		}
+		act := event.Event{Kind: event.Step, By: event.By{Operation: c.Hold,
+			Step: &event.StepResult{Motion: c.Motion, Name: s.Name, Outcome: o, Took: s.TookMS}}}
+		if o == event.Declared {
+			act.By.Reason = event.CleanText(c.Word.Reason, event.MaxText)
+		}
+		if last := len(hold.Pending()) == 1 && o.Ends(); last {
+			if c.Own && lease.Owns(c.Root, v.Tip) {
+				act.By.Secret = lease.SecretOf(c.Root, v.Tip)
+			}
+			if c.End != nil {
+				if err := c.End(ctx, v, d); err != nil {
+					return err
+				}
+			}
+		}
+		_, err := d.Add(ctx, act)
+		return err
+	})
+	switch {
+	case errors.Is(err, errSaid):
+		return hold, nil
+	case err != nil && e == nil:
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Class == fault.Unreachable {
+			f.What = fmt.Sprintf("the step %s is %s, which could not be put on the record: %s", s.Name, o, f.What)
+			f.WithHint("%s", c.resume())
+		}
+		return nil, err
+	}
+	c.tell(string(o), s.Name+took(s))
+	return e.State.Hold, nil
+}
+
+// sayTime is how long we go on after Ctrl-C to say how a step went.
+const sayTime = 30 * time.Second
+
+// errSaid ends an append that has nothing left to say.
+var errSaid = errors.New("said before")
+
+func took(s Step) string {
+	if s.TookMS == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" in %.1fs", float64(s.TookMS)/1000)
+}
+
+// lost tells the end of the hold under which the steps ran.
+func (c *Course) lost(ctx context.Context, v ledger.View) error {
+	end, err := lease.Ending(ctx, c.Ledger, v, c.Root)
+	if err != nil {
+		return err
+	}
+	if end != nil {
+		if f := end.Lost(c.Ledger); f != nil {
+			return f
+		}
+	}
+	return fault.New(fault.Lost, "operation %s no longer holds the lease %s", c.Hold, v.Name).
+		WithHint("%s", c.Ledger.Command("git", "lease", "log", v.Name))
+}
+
+func (c *Course) tell(name, text string) {
+	if c.Tell != nil {
+		c.Tell(name, text)
+	}
+}
+
+func (c *Course) resume(more ...string) string {
+	return c.Ledger.Command(append([]string{"git", "land", "resume", c.Operation.String()}, more...)...)
+}
+
+func (c *Course) abort() string {
+	return c.Ledger.Command("git", "land", "abort", c.Operation.String(), "--reason", "WHY")
+}
+
+// unfinished is the fault of a step that is not done.
+func (c *Course) unfinished(s Step) error {
+	facts := map[string]any{"operation": c.Operation.String(), "lease": c.Want.Name, "step": s.Name, "outcome": s.Outcome, "exit": s.Exit}
+	if s.Outcome == event.Failed {
+		return fault.New(fault.Failed, "the step %s failed (exit %d), and the lease %s stays held until it is done, or given up: %s", s.Name, s.Exit, c.Want.Name, s.Run).
+			WithHint("%s   (it goes on from there; or, to give up: %s)", c.resume(), c.abort()).WithFacts(facts)
+	}
+	why := "its process died in it, and it has no check"
+	if s.Check != "" {
+		why = fmt.Sprintf("its check, which says 0 for done and 1 for not done, ended with %d: %s", s.Exit, s.Check)
+	}
+	return fault.New(fault.Failed, "it is not known whether the step %s is done: %s", s.Name, why).
+		WithHint("look whether it is, then: %s, or: %s   (or, to give up: %s)", c.resume("--done", s.Name, "--reason", "HOW"), c.resume("--redo", s.Name), c.abort()).
+		WithFacts(facts)
+}
+
+// stopped is the fault of a motion that was told to stop before a step.
+func (c *Course) stopped(ctx context.Context, s Step) error {
+	return errors.Join(context.Cause(ctx), fault.New(fault.Failed, "stopped before the step %s, and the lease %s stays held until it is done, or given up", s.Name, c.Want.Name).
+		WithHint("%s   (or, to give up: %s)", c.resume(), c.abort()))
+}
+
+// strange is the fault of a step that the hold announces and nobody here has a command
+// for.
+func (c *Course) strange(name string) error {
+	return fault.New(fault.Conflict, "the next step is %s, and no command for it is known here", name).
+		WithHint("%s   (with the command of the step, and that of its check if it has one)", c.resume("--step", name+"=COMMAND", "--step-check", name+"=COMMAND")).
+		WithFacts(map[string]any{"step": name, "operation": c.Operation.String()})
+}
