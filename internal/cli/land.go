@@ -47,7 +47,7 @@ git land --force-unverified --reason "site is down" -m "Revert 1.2"`,
 				beside(text("reason", "`TEXT` that says why")),
 			}, stepFlags("that follows the landing"), []cli.Flag{
 				boolean("no-verify", "skip pre-commit and commit-msg, which the record then says"),
-				boolean("dry-run", "print the plan, and change nothing; --json: one JSON object"),
+				boolean("dry-run", "print the plan, and change nothing; --json: an object"),
 				beside(jsonFlag()),
 			}),
 			run: landChange,

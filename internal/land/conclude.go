@@ -133,8 +133,9 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, e Ending, patience *tim
 		return false, nil, err
 	}
 	for _, u := range list {
-		// Neither a check nor an override stops a landing.
-		if u.gitDir != l.Repo.Place() || (u.checking || u.Override) && (u.Alive || u.Doubt != "") {
+		// Neither a check nor an override stops a landing, nor a step, which may land itself.
+		// Steps that follow no landing of this worktree are none of its business.
+		if u.gitDir != l.Repo.Place() || u.Motion || (u.checking || u.Override || u.stepping) && (u.Alive || u.Doubt != "") {
 			continue
 		}
 		e.Operation = u.Operation

@@ -29,20 +29,16 @@ func endForeign(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, e
 	if v.Problem != nil {
 		return nil, v.Problem
 	}
-	m, err := step.Find(ctx, l, v, op)
-	switch {
-	case err != nil:
-		return nil, err
-	case m != nil && m.Ended == nil:
-		return takeOver(ctx, l, v, m, e)
-	case m != nil && m.Begun.By.Land == nil:
-		return &Conclusion{Operation: op, Remote: l.Remote, Lease: v.Name, Branch: v.Branch, Motion: true, Landed: true, Already: true,
-			Steps: sofar(m, nil), GivenUp: m.GivenUp}, nil
-	}
 	j := journal{Operation: op, Remote: l.Remote, Lease: v.Name, Branch: v.Branch, Brought: true}
 	s, err := newSequence(l, &j, e.Session)
 	if err != nil {
 		return nil, err
+	}
+	if m, err := step.Find(ctx, l, v, op); err != nil || m != nil && (m.Ended == nil || m.Begun.By.Land == nil) {
+		if err != nil {
+			return nil, err
+		}
+		return s.endMotion(ctx, v, m, e)
 	}
 	s.save = func() error { return nil } // there is no journal: the chain has what is needed
 	trace, err := traceOf(ctx, l, v, op)

@@ -168,6 +168,7 @@ type Unfinished struct {
 	Branch    object.Ref
 	Alive     bool
 	Override  bool   // it is no landing
+	Motion    bool   // nor is it, but steps alone
 	Doubt     string // why it is not known to have died, though nobody here is at work on it; "" where it is
 	Next      string // the command that ends it, unless it is alive
 
@@ -178,6 +179,7 @@ type Unfinished struct {
 	unit    string
 
 	checking bool // it came no further than its check
+	stepping bool // it has landed, and come to its steps
 }
 
 // Under reports whether the landing took the lease that operation op holds, or

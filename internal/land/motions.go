@@ -38,17 +38,11 @@ func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, w *se
 		}
 		return err
 	}
+	if err := s.mayEnd(ctx, v, m, c.Operation); err != nil {
+		return err
+	}
 	hold := v.Hold()
 	switch {
-	case v.Phase() == event.Frozen:
-		return lease.InFrost(ctx, s.l, v)
-	case hold != nil && (hold.Motion != c.Motion || !s.own(v)):
-		f := lease.Held(s.l, v, false)
-		f.What = fmt.Sprintf("the steps of operation %s that are to come (%s) need the lease: %s", c.Operation, strings.Join(m.Open(), ", "), f.What)
-		if hold.Motion == c.Motion {
-			return f.WithHint("if that is dead: %s && git land resume %s", lease.TakeCommand(s.l, v), c.Operation)
-		}
-		return f
 	case e.Reason != "":
 		done.GivenUp = true
 		done.Steps = sofar(m, c.Steps)
@@ -68,6 +62,24 @@ func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, w *se
 	}
 	c.Resumed, c.Word, c.Setting, c.Witness = true, e.Word, e.Setting, w
 	return c.Run(ctx)
+}
+
+// mayEnd refuses to end the motion of an operation while another one has the lease that its
+// steps need, or nobody can have it.
+func (s *sequence) mayEnd(ctx context.Context, v ledger.View, m *chain.Motion, op ulid.ULID) error {
+	hold := v.Hold()
+	switch {
+	case v.Phase() == event.Frozen:
+		return lease.InFrost(ctx, s.l, v)
+	case hold == nil || hold.Motion == m.ID && s.own(v):
+		return nil
+	}
+	f := lease.Held(s.l, v, false)
+	f.What = fmt.Sprintf("the steps of operation %s that are to come (%s) need the lease: %s", op, strings.Join(m.Open(), ", "), f.What)
+	if hold.Motion == m.ID {
+		return f.WithHint("if that is dead: %s && git land resume %s", lease.TakeCommand(s.l, v), op)
+	}
+	return f
 }
 
 // takeAnew takes the free lease for the steps of a motion that lost it.
@@ -197,6 +209,18 @@ func concludeMotion(ctx context.Context, l *ledger.Ledger, j journal, e Ending, 
 	}
 	c.Landed = true
 	return c, s.endSteps(ctx, course, e, w, &c)
+}
+
+// endMotion ends a motion of which this clone has no journal.
+func (s *sequence) endMotion(ctx context.Context, v ledger.View, m *chain.Motion, e Ending) (*Conclusion, error) {
+	if m.Ended != nil {
+		return &Conclusion{Operation: e.Operation, Remote: s.l.Remote, Lease: v.Name, Branch: v.Branch, Motion: true, Landed: true, Already: true,
+			Steps: sofar(m, nil), GivenUp: m.GivenUp}, nil
+	}
+	if err := s.mayEnd(ctx, v, m, e.Operation); err != nil {
+		return nil, err
+	}
+	return takeOver(ctx, s.l, v, m, e)
 }
 
 // takeOver goes on, in this clone, with the steps of a motion that was begun in another
