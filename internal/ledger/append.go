@@ -99,6 +99,7 @@ func (l *Ledger) publishDraft(ctx context.Context, d *Draft, w Want) (*event.Eve
 		}
 		if out.Done {
 			l.remember(d.view.Name, d.view.LastGood, d.Tip().OID)
+			l.Moved(d.view, d.along)
 			if l.Begun(d) {
 				if err := l.ShowRecords(ctx); err != nil {
 					l.Notice("git log will not show the landing records: %v", err)

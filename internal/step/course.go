@@ -85,7 +85,7 @@ func (c *Course) Run(ctx context.Context) error {
 	}
 	for c.onItsWay(hold) {
 		s := c.find(hold.Pending()[0])
-		if s == nil {
+		if s == nil || s.Run == "" && !s.Outcome.Ends() && c.Word.Done != s.Name {
 			return c.strange(hold.Pending()[0])
 		}
 		if err := ctx.Err(); err != nil {
@@ -315,7 +315,7 @@ func (c *Course) unfinished(s Step) error {
 		why = fmt.Sprintf("its check, which says 0 for done and 1 for not done, ended with %d: %s", s.Exit, s.Check)
 	}
 	return fault.New(fault.Failed, "it is not known whether the step %s is done: %s", s.Name, why).
-		WithHint("look whether it is, then: %s, or: %s   (or, to give up: %s)", c.resume("--done", s.Name, "--reason", "HOW"), c.resume("--redo", s.Name), c.abort()).
+		WithHint("look whether it is, then: %s, or: %s   (or, to give up: %s)", c.resume("--done", s.Name, "--reason", "WHY"), c.resume("--redo", s.Name), c.abort()).
 		WithFacts(facts)
 }
 
