@@ -165,6 +165,36 @@ func (w *writer) intent(n, landing int) event.Event {
 	return a
 }
 
+// twoSteps are the names of those that motions of these tests have.
+const twoSteps = "upload announce"
+
+// begins takes the lease for operation n, for steps that follow no landing.
+func (w *writer) begins(n int) event.Event {
+	a := w.taking(event.Acquire, n, event.By{})
+	a.State.Hold.Motion, a.State.Hold.Steps = operation(n), twoSteps
+	return a
+}
+
+// landSteps is landID of a landing that steps follow.
+func (w *writer) landSteps(n, landing int, revealed ...int) event.Event {
+	a := w.landID(n, landing, revealed...)
+	a.By.Land.Steps = twoSteps
+	return a
+}
+
+// step is one of the motion that is under way, or of none.
+func (w *writer) step(n int, name string, outcome event.Outcome, revealed ...int) event.Event {
+	b := w.by(n, revealed...)
+	b.Step = &event.StepResult{Motion: id(900), Name: name, Outcome: outcome, Took: 12}
+	if w.tip() != nil && w.tip().State.Hold != nil && !w.tip().State.Hold.Motion.IsZero() {
+		b.Step.Motion = w.tip().State.Hold.Motion
+	}
+	if outcome == event.Declared {
+		b.Reason = "looked at by Ada"
+	}
+	return w.act(event.Step, b)
+}
+
 func (w *writer) repair(n int) event.Event {
 	b := w.by(n)
 	b.Reason, b.Finding = "seen", &event.Finding{Code: "commit-without-record", Object: oid("b")}
@@ -270,8 +300,10 @@ func TestAdoptOver(t *testing.T) {
 // what Next gives.
 func TestCheckIsExact(t *testing.T) {
 	t.Parallel()
-	w := begun(t, true)
-	w.must(w.land(1, mainRef))
+	w := &writer{t: t}
+	w.must(w.act(event.Adopt, adopt(mainRef)))
+	w.must(w.begins(1))
+	w.must(w.step(1, "upload", event.Failed))
 	good := *w.tip()
 	for name, change := range map[string]func(*event.Event){
 		"sequence": func(e *event.Event) { e.Seq++ },
@@ -289,14 +321,19 @@ func TestCheckIsExact(t *testing.T) {
 		"taken by": func(e *event.Event) { e.State.Hold.TakenBy = e.ID },
 		"fence":    func(e *event.Event) { e.State.Hold.Fence = e.Seq },
 		"since":    func(e *event.Event) { e.State.Hold.Since = e.State.Hold.Since.Add(time.Second) },
+		"motion":   func(e *event.Event) { e.State.Hold.Motion = id(77) },
+		"steps":    func(e *event.Event) { e.State.Hold.Steps = "announce" },
+		"no steps": func(e *event.Event) { h := e.State.Hold; h.Motion, h.Steps, h.Stuck = ulid.Zero, "", "" },
+		"stuck":    func(e *event.Event) { e.State.Hold.Stuck = event.Unknown },
+		"outcome":  func(e *event.Event) { e.By.Step.Outcome = event.Done },
 		"author":   func(e *event.Event) { e.By.Operation = operation(2) },
 		"name":     func(e *event.Event) { e.Name = "other" },
 		"id":       func(e *event.Event) { e.ID = w.events[1].ID },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, hold := good, *good.State.Hold
-			e.State.Hold = &hold
+			e, hold, step := good, *good.State.Hold, *good.By.Step
+			e.State.Hold, e.By.Step = &hold, &step
 			change(&e)
 			e = commit(t, e)
 			if err := chain.Check(&w.events[1], e); err == nil {

@@ -58,9 +58,11 @@ func Motions(events []event.Event) []Motion {
 		return &list[i]
 	}
 	begin := func(id ulid.ULID, e event.Event, names string) {
-		if find(id) == nil { // else it is taken up again
-			list = append(list, Motion{ID: id, Begun: e, Steps: strings.Fields(names)})
+		if m := find(id); m != nil { // it is taken up again, whatever was said of it before
+			m.Ended, m.GivenUp = nil, false
+			return
 		}
+		list = append(list, Motion{ID: id, Begun: e, Steps: strings.Fields(names)})
 	}
 	for i := range events {
 		e := events[i]
