@@ -178,6 +178,8 @@ func (s StepResult) validate() error {
 		return errors.New("a step of no motion")
 	case !s.Outcome.Known():
 		return fmt.Errorf("outcome %q is not known", clip(string(s.Outcome)))
+	case s.Took > MaxSeq: // the most that a number of this format is
+		return fmt.Errorf("a step of %d milliseconds is out of range", s.Took)
 	}
 	return ValidStepName(s.Name)
 }

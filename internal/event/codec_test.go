@@ -127,6 +127,25 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		{"update of no ref", "override", "Override-Updates: refs/heads/main", "Override-Updates: refs/heads/ma..in", "ref"},
 		{"update from zero", "override", "main " + strings.Repeat("a", 40), "main " + strings.Repeat("0", 40), "no object"},
 		{"update to another format", "override", strings.Repeat("b", 40), strings.Repeat("b", 64), "not of format"},
+		{"steps of no motion", "acquire-steps", "Lease-Motion: " + id(40).String() + "\n", "", "if and only if there is a motion"},
+		{"motion of no steps", "acquire-steps", "Lease-Steps: upload-cli announce.2 tag_it\n", "", "if and only if there is a motion"},
+		{"step that is named twice", "acquire-steps", "announce.2", "upload-cli", "named twice"},
+		{"two spaces between steps", "acquire-steps", "upload-cli ", "upload-cli  ", `"" is no name`},
+		{"step with a slash", "acquire-steps", "upload-cli", "upload/cli", "no name of a step"},
+		{"step that begins with a dash", "step", "Step-Name: a", "Step-Name: -a", "no name of a step"},
+		{"step of a long name", "step", "announce.2\nStep-O", strings.Repeat("x", 65) + "\nStep-O", "at most 64"},
+		{"step in another alphabet", "step", "Step-Name: a", "Step-Name: é", "no name of a step"},
+		{"step without a name", "step", "Step-Name: announce.2\n", "", `"" is no name`},
+		{"step of no motion", "step", "Step-Motion: " + id(80).String() + "\n", "", "no motion"},
+		{"step without an outcome", "step", "Step-Outcome: done\n", "", `outcome ""`},
+		{"step of an odd outcome", "step", "Step-Outcome: done", "Step-Outcome: odd", `outcome "odd"`},
+		{"step of a duration that is none", "step", "Step-Took: 83250", "Step-Took: 0", "canonical"},
+		{"step that took too long", "step", "Step-Took: 83250", "Step-Took: 9007199254740992", "range"},
+		{"stuck and done", "step-failed", "Lease-Stuck: failed", "Lease-Stuck: done", "stuck"},
+		{"stuck in nothing", "acquire", "Lease-Since: 2026-08-01T12:02:00Z\n", "Lease-Since: 2026-08-01T12:02:00Z\nLease-Stuck: failed\n", "stuck"},
+		{"declared without a reason", "step-declared", "By-Reason: the list has it\n", "", "if and only if somebody declared"},
+		{"done with a reason", "step-declared", "Step-Outcome: declared", "Step-Outcome: done", "if and only if somebody declared"},
+		{"landing with a step twice", "land-steps", "Landing-Steps: announce.2", "Landing-Steps: tag_it", "named twice"},
 		{"too long", "acquire", "Lease-Purpose: ", "Lease-Purpose: " + strings.Repeat("x", 32<<10), "longer than"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -222,6 +241,12 @@ func TestEncodeRefuses(t *testing.T) {
 		{"unclean actor", object.SHA1, func(e *event.Event) { e.Actor = "A\x00da <a@x>" }, "", "not the event's"},
 		{"text that is too long", object.SHA1, func(e *event.Event) { e.By.Host = strings.Repeat("x", 1025) }, "", "1024"},
 		{"branch that is no text", object.SHA1, func(e *event.Event) { e.State.Branches[0] = "refs/heads/\xff" }, "", "clean text"},
+		{"too many steps", object.SHA1, func(e *event.Event) {
+			e.State.Hold.Motion, e.State.Hold.Steps = id(40), strings.Repeat("x", 64)
+			for n := range 16 {
+				e.State.Hold.Steps += " " + strings.Repeat(string(rune('a'+n)), 64)
+			}
+		}, "", "1024"},
 		{"too many branches", object.SHA1, func(e *event.Event) {
 			for n := range 5 {
 				ref := "refs/heads/" + strings.Repeat(string(rune('a'+n)), 1000)
@@ -264,6 +289,12 @@ func TestLargestEventFits(t *testing.T) {
 	land.Branch, land.Unit, land.Unverified, land.Reason = ref("a"), long, long, long
 	e.By.Host, e.State.Hold, e.By.Land = long, &hold, &land
 	e.Kind, e.By.Record, hold.Intent = event.Intent, strings.Repeat("r", event.MaxRecord), land.ID
+	var names []string
+	for n := range 15 {
+		names = append(names, strings.Repeat(string(rune('a'+n)), event.MaxStepName))
+	}
+	land.Steps = strings.Join(names, " ")
+	hold.Motion, hold.Steps, hold.Stuck = id(90), land.Steps, event.Unknown
 	if got, err := event.Parse(object.SHA256, encode(t, object.SHA256, e)); err != nil || !got.State.Equal(e.State) {
 		t.Error(err)
 	}
@@ -278,12 +309,14 @@ func TestFieldsOfKinds(t *testing.T) {
 		Adopt: find(t, object.SHA1, "adopt-first").By.Adopt, Land: find(t, object.SHA1, "land").By.Land,
 		Record: "{}", Finding: find(t, object.SHA1, "repair").By.Finding,
 		Updates: find(t, object.SHA1, "override").By.Updates, TakenBack: id(92), Announced: true,
+		Step: find(t, object.SHA1, "step").By.Step,
 	}
-	fields := []string{"Operation", "Target", "Reason", "Secret", "Adopt", "Land", "Record", "TakenBack", "Finding", "Updates", "Announced"}
+	fields := []string{"Operation", "Target", "Reason", "Secret", "Adopt", "Land", "Record", "TakenBack", "Finding", "Updates", "Announced", "Step"}
 	optional := map[string]string{"adopt-first": "Adopt", "release": "Reason", "abort": "Reason", "void": "Reason TakenBack",
 		"void-takes-back": "Reason TakenBack", "override": "Announced", "override-held": "Announced", "override-announced": "Announced",
 		"repair": "Land", "repair-lands": "Land", "thaw": "Reason",
-		"land": "Secret", "land-held": "Secret", "land-unborn": "Secret", "land-forced": "Secret", "land-releases": "Secret"}
+		"land": "Secret", "land-held": "Secret", "land-unborn": "Secret", "land-forced": "Secret", "land-releases": "Secret",
+		"land-steps": "Secret", "step": "Secret", "step-failed": "Secret", "step-declared": "Secret", "step-releases": "Secret"}
 	for _, s := range samples(object.SHA1) {
 		for _, field := range fields {
 			e := s.event
@@ -319,6 +352,9 @@ func TestSubject(t *testing.T) {
 		"override":           "lease release/1.x: override main by Ada Lovelace on lab-1 — somebody pu…",
 		"override-announced": "lease release/1.x: override main announced by Ada Lovelace on lab-1 — s…",
 		"override-held":      "lease release/1.x: override main and 2 more by Ada Lovelace — somebody…",
+		"step":               "lease release/1.x: step announce.2 done by Ada Lovelace on lab-1",
+		"step-declared":      "lease release/1.x: step announce.2 declared by Ada Lovelace on lab-1…",
+		"land-steps":         "lease release/1.x: land bbbbbbbbbbbb on main by Ada Lovelace on lab-1…",
 		"break-takes":        "lease release/1.x: break and take by Ada Lovelace — on holiday",
 	} {
 		if got := find(t, object.SHA1, name).Subject(); got != want {

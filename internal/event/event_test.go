@@ -72,6 +72,18 @@ func samples(f object.Format) []sample {
 	by := event.By{Operation: id(40), Host: "lab-1"}
 	announced, finding := hold, event.Finding{Code: "commit-without-record", Object: oid(f, "b")}
 	announced.Intent = land.ID
+	// What is to come of the steps of a motion, and of a landing.
+	begun, stuck, half, withSteps := hold, hold, hold, land
+	begun.Motion, begun.Steps = begun.Operation, "upload-cli announce.2 tag_it"
+	stuck.Motion, stuck.Steps, stuck.Stuck = land.ID, "announce.2 tag_it", event.Failed
+	half.Motion, half.Steps = land.ID, "tag_it"
+	takenOver := taken
+	takenOver.Motion, takenOver.Steps, takenOver.Stuck = land.ID, "announce.2 tag_it", event.Unknown
+	withSteps.Steps = "announce.2 tag_it"
+	step := func(name string, o event.Outcome, took uint64) *event.StepResult {
+		return &event.StepResult{Motion: land.ID, Name: name, Outcome: o, Took: took}
+	}
+	under := func(h *event.Hold) event.State { return event.State{Phase: event.Held, Branches: branches, Hold: h} }
 	later := func(n byte, k event.Kind, s event.State, b event.By) event.Event {
 		return event.Event{
 			Parents: []object.OID{oid(f, "2")}, Actor: ada, Time: at(int(n)), Name: "release/1.x",
@@ -142,6 +154,19 @@ func samples(f object.Format) []sample {
 			b.Reason, b.TakenBack = "the branch has moved", announced.Intent
 		}))},
 		{"break-takes", later(7, event.Break, event.State{Phase: event.Held, Branches: branches, Hold: &taken},
+			event.By{Operation: id(41), Target: id(40), Reason: "on holiday"})},
+		{"acquire-steps", later(2, event.Acquire, under(&begun), by)},
+		{"land-steps", later(6, event.Land, under(&half), with(func(b *event.By) { b.Land = &withSteps }))},
+		{"intent-steps", later(6, event.Intent, under(&announced), with(func(b *event.By) {
+			b.Land, b.Record = &withSteps, `{"format":1,"unit":"fix-42"}`
+		}))},
+		{"step", later(6, event.Step, under(&half), with(func(b *event.By) { b.Step = step("announce.2", event.Done, 83_250) }))},
+		{"step-failed", later(6, event.Step, under(&stuck), with(func(b *event.By) { b.Step = step("announce.2", event.Failed, 1) }))},
+		{"step-declared", later(6, event.Step, under(&half), with(func(b *event.By) {
+			b.Step, b.Reason = step("announce.2", event.Declared, 0), "the list has it"
+		}))},
+		{"step-releases", later(6, event.Step, free, with(func(b *event.By) { b.Step, b.Secret = step("tag_it", event.Already, 12), secret }))},
+		{"break-takes-steps", later(7, event.Break, under(&takenOver),
 			event.By{Operation: id(41), Target: id(40), Reason: "on holiday"})},
 	}
 }
