@@ -252,9 +252,15 @@ func (r Record) validate() error {
 }
 
 func (r Record) validateSteps() error {
-	for _, s := range r.Steps {
+	for i, s := range r.Steps {
 		if err := event.ValidStepName(s.Name); err != nil {
 			return err
+		}
+		if slices.ContainsFunc(r.Steps[:i], func(o Step) bool { return o.Name == s.Name }) {
+			return fmt.Errorf("step %s is there twice", s.Name)
+		}
+		if s.DurationMS != 0 && s.Outcome == "" || s.DurationMS > event.MaxSeq {
+			return fmt.Errorf("step %s took %d ms, with the outcome %q", s.Name, s.DurationMS, s.Outcome)
 		}
 		if s.Outcome != "" && r.End == nil {
 			return fmt.Errorf("step %s has an outcome, and nothing has ended", s.Name)
@@ -270,6 +276,8 @@ func (r Record) validateSteps() error {
 		return errors.New("an end of no steps")
 	case r.End.Time.IsZero():
 		return errors.New("an end without a time")
+	case r.End.Reason == "" && slices.ContainsFunc(r.Steps, func(s Step) bool { return !s.Outcome.Ends() }):
+		return errors.New("an end without a reason, and not all steps are done")
 	}
 	return validText(r.End.Reason, r.End.Actor)
 }

@@ -2,6 +2,9 @@ package note
 
 import (
 	"slices"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
 
 	"gitland/internal/event"
 )
@@ -26,5 +29,28 @@ func Announced(e event.Event) (Record, bool) {
 		r.Base == land.Base && r.Commit == land.Commit && r.Tree == land.Tree &&
 		r.Operation == e.By.Operation && r.Lease == e.Name && r.Actor == e.Actor &&
 		(r.Override != nil) == (land.Unverified != "") && reason == land.Reason &&
+		r.StepNames() == land.Steps && r.End == nil &&
 		!slices.ContainsFunc(r.Verifications, func(v Verification) bool { return v.Tree != r.Tree && !r.MergedUnverified })
+}
+
+// StepNames are the names of the steps that follow the landing, as an event has them.
+func (r Record) StepNames() string {
+	var names []string
+	for _, s := range r.Steps {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// Standing is what the lines of a note say of a landing: the newest of its records that
+// says how its steps ended, or else the first one; nil where there is none. A line that
+// has an end is no landing of its own.
+func Standing(lines []Line[Record], landing ulid.ULID) (standing *Record) {
+	for i := range lines {
+		r := &lines[i].Value
+		if lines[i].Err == nil && r.ID == landing && (standing == nil || r.End != nil) {
+			standing = r
+		}
+	}
+	return standing
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"gitland/internal/event"
 	"gitland/internal/note"
 	"gitland/internal/object"
 )
@@ -102,6 +103,18 @@ func squashed() []note.Record {
 	return []note.Record{one, both}
 }
 
+// stepped is likewise: a landing whose steps are to come, and how two of them ended.
+func stepped() []note.Record {
+	begun, done, givenUp, all := bare(), bare(), bare(), record()
+	begun.Steps = []note.Step{{Name: "upload"}, {Name: "announce.2"}}
+	done.Steps = []note.Step{{Name: "upload", Outcome: event.Done, DurationMS: 83_250}, {Name: "announce.2", Outcome: event.Already}}
+	done.End = &note.End{Actor: "Grace Hopper <grace@example.com>", Time: at(9)}
+	givenUp.Steps = []note.Step{{Name: "upload", Outcome: event.Failed, DurationMS: 1}, {Name: "announce.2"}}
+	givenUp.End = &note.End{Reason: "the site is gone", Actor: "Grace Hopper <grace@example.com>", Time: at(9)}
+	all.Note, all.Steps, all.End, all.Allowed = "", givenUp.Steps, givenUp.End, []string{"rename"}
+	return []note.Record{begun, done, givenUp, all}
+}
+
 // The files of testdata/v1 are what this format is. They never change.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
@@ -111,6 +124,7 @@ func TestFrozen(t *testing.T) {
 	frozen(t, "records-no-verify", skipped(), note.ParseRecords)
 	frozen(t, "records-allowed", allowed(), note.ParseRecords)
 	frozen(t, "records-squashed", squashed(), note.ParseRecords)
+	frozen(t, "records-steps", stepped(), note.ParseRecords)
 }
 
 func frozen[T note.Record | note.Verification](t *testing.T, name string, values []T, parse func([]byte) []note.Line[T]) {
@@ -150,6 +164,12 @@ func TestEncodeLineNormalizes(t *testing.T) {
 	if r.Format != 0 || r.Verifications[0].Format != 0 {
 		t.Error("the argument was changed")
 	}
+	ended := stepped()[1]
+	ended.End.Time = ended.End.Time.In(time.FixedZone("", 3600)).Add(time.Millisecond)
+	given := *ended.End
+	if got, err := note.EncodeLine(ended); err != nil || !strings.Contains(got, `"time":"2026-08-01T12:09:00Z"}`) || *ended.End != given {
+		t.Errorf("an end becomes %s, %v; %+v", got, err, ended.End)
+	}
 	none := bare()
 	none.Verifications = nil
 	if got, err := note.EncodeLine(none); err != nil || !strings.Contains(got, `"verifications":[]`) {
@@ -180,6 +200,16 @@ func TestEncodeLineRefuses(t *testing.T) {
 		"negative duration":        func(r *note.Record) { r.Verifications[0].Duration = -time.Second },
 		"format 3 is newer":        func(r *note.Record) { r.Verifications[0].Format = 3 },
 		"no tree":                  func(r *note.Record) { r.Verifications[0].Tree = oid("0") },
+		"no name of a step":        func(r *note.Record) { r.Steps = []note.Step{{Name: "up load"}} },
+		"is there twice":           func(r *note.Record) { r.Steps = []note.Step{{Name: "a"}, {Name: "a"}} },
+		"nothing has ended":        func(r *note.Record) { r.Steps = []note.Step{{Name: "a", Outcome: event.Done}} },
+		`with the outcome ""`:      func(r *note.Record) { r.Steps = []note.Step{{Name: "a", DurationMS: 1}} },
+		`the outcome "odd"`:        func(r *note.Record) { *r = stepped()[1]; r.Steps[0].Outcome = "odd" },
+		"took 9007199254740992":    func(r *note.Record) { *r = stepped()[1]; r.Steps[0].DurationMS = 1 << 53 },
+		"an end of no steps":       func(r *note.Record) { *r = stepped()[1]; r.Steps = nil },
+		"an end without a time":    func(r *note.Record) { *r = stepped()[1]; r.End.Time = time.Time{} },
+		"not all steps are done":   func(r *note.Record) { *r = stepped()[2]; r.End.Reason = "" },
+		"text that is not UTF-8":   func(r *note.Record) { *r = stepped()[2]; r.End.Reason = "\xff" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

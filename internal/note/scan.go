@@ -6,6 +6,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"gitland/internal/event"
 	"gitland/internal/object"
 )
 
@@ -83,6 +84,25 @@ func (c *scanner) texts() (list []string) {
 	return list
 }
 
+// steps reads what follows the opening bracket of an array of at least one step, up to
+// and with its end.
+func (c *scanner) steps() (list []Step) {
+	for !c.failed && !c.has("]") {
+		if len(list) > 0 {
+			c.want(",")
+		}
+		s := Step{Name: c.text(`{"name":"`), Outcome: event.Outcome(c.some(`,"outcome":"`))}
+		if strings.HasPrefix(c.rest, `,"duration_ms":`) {
+			s.DurationMS = uint64(c.number(`,"duration_ms":`))
+			c.failed = c.failed || s.DurationMS == 0
+		}
+		c.want("}")
+		list = append(list, s)
+	}
+	c.failed = c.failed || len(list) == 0
+	return list
+}
+
 func (c *scanner) number(key string) int64 {
 	c.want(key)
 	n, digits := int64(0), 0
@@ -146,6 +166,18 @@ func (c *scanner) record() (r Record) {
 	r.NoVerify = c.has(`,"no_verify":true`)
 	if c.has(`,"allowed":[`) {
 		r.Allowed = c.texts()
+	}
+	if c.has(`,"steps":[`) {
+		r.Steps = c.steps()
+	}
+	if c.has(`,"end":{`) {
+		r.End = &End{Reason: c.some(`"reason":"`)}
+		if r.End.Reason != "" {
+			c.want(",")
+		}
+		r.End.Actor = c.text(`"actor":"`)
+		r.End.Time = c.time(`,"time":"`)
+		c.want("}")
 	}
 	if c.has(`,"override":{`) {
 		r.Override = &Override{Reason: c.text(`"reason":"`), Actor: c.text(`,"actor":"`)}

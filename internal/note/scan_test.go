@@ -17,6 +17,7 @@ func TestScanIsParsing(t *testing.T) {
 	scanIsParsing[Record](t, "records-no-verify", 1)
 	scanIsParsing[Record](t, "records-allowed", 1)
 	scanIsParsing[Record](t, "records-squashed", 1)
+	scanIsParsing[Record](t, "records-steps", 4)
 	scanIsParsing[Verification](t, "verifications", 3)
 }
 
