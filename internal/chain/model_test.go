@@ -29,8 +29,8 @@ type move struct {
 	branch   object.Ref
 	reveal   bool
 	take     bool
-	fails    bool // of a step
-	first    bool // of a step: that it is the first of two
+	fails    bool   // of a step
+	first    bool   // of a step: that it is the first of two
 	fenceFor uint64 // the hint of an adopt over something
 }
 
@@ -287,10 +287,10 @@ func TestModel(t *testing.T) {
 }
 
 func FuzzModel(f *testing.F) {
-	f.Add([]byte{2, 0, 0, 7, 0, 0, 3, 0, 0, 5, 1, 0})             // acquire, land, release, void
-	f.Add([]byte{2, 0, 0, 6, 1, 4, 7, 0, 0, 7, 1, 0, 3, 5, 0})    // taken off, and the old holder tries to land
-	f.Add([]byte{0, 0, 1, 2, 0, 0, 1, 0, 255, 7, 0, 3, 4, 0, 0})  // a second branch, over a bad tip, land and release
-	f.Add([]byte{2, 1, 0, 2, 0, 0, 6, 5, 4, 6, 4, 0, 4, 5, 0, 1}) // contention, and a break of oneself
+	f.Add([]byte{2, 0, 0, 7, 0, 0, 3, 0, 0, 5, 1, 0})                         // acquire, land, release, void
+	f.Add([]byte{2, 0, 0, 6, 1, 4, 7, 0, 0, 7, 1, 0, 3, 5, 0})                // taken off, and the old holder tries to land
+	f.Add([]byte{0, 0, 1, 2, 0, 0, 1, 0, 255, 7, 0, 3, 4, 0, 0})              // a second branch, over a bad tip, land and release
+	f.Add([]byte{2, 1, 0, 2, 0, 0, 6, 5, 4, 6, 4, 0, 4, 5, 0, 1})             // contention, and a break of oneself
 	f.Add([]byte{15, 0, 0, 17, 0, 24, 3, 0, 0, 17, 0, 16, 17, 0, 2, 2, 0, 0}) // a step that fails, is done, and the last one, which releases
 	f.Add([]byte{2, 0, 0, 19, 0, 0, 6, 1, 4, 17, 0, 16, 17, 1, 16, 4, 5, 0})  // begun, taken over, and given up
 	f.Add([]byte{2, 0, 0, 16, 0, 0, 11, 1, 0, 12, 0, 0, 17, 0, 16})

@@ -39,7 +39,8 @@ func (p *plan) squashings(ctx context.Context, l *ledger.Ledger) (found []squash
 		}
 		for _, line := range note.ParseRecords(blob) {
 			r := line.Value
-			if line.Err != nil || r.Squashed == "" || r.Commit != oid || r.Branch != p.view.Branch {
+			if line.Err != nil || r.Squashed == "" || r.Commit != oid || r.Branch != p.view.Branch ||
+				slices.Contains(found, squashing{r.Squashed, oid}) { // its record says how its steps ended, too
 				continue
 			}
 			if in, err := isIn(ctx, l, r.Squashed, p.change.head); err != nil {

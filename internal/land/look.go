@@ -180,11 +180,7 @@ func entryOf(ctx context.Context, l *ledger.Ledger, v ledger.View, e event.Event
 	if err != nil {
 		return entry, err
 	}
-	lines := note.ParseRecords(blob)
-	i := slices.IndexFunc(lines, func(line note.Line[note.Record]) bool { return line.Err == nil && line.Value.ID == landing.ID })
-	if i >= 0 {
-		entry.Record = &lines[i].Value
-	}
+	entry.Record = note.Standing(note.ParseRecords(blob), landing.ID)
 	if entry.Others, err = otherVerdicts(ctx, l, v, landing.Tree, entry.Record); err != nil {
 		return entry, err
 	}

@@ -137,12 +137,12 @@ func (l *Ledger) merged(ctx context.Context, lost loss) (NoteDraft, error) {
 }
 
 // missing are the lines of old that now has not: neither as they stand nor, of a
-// record, in another wording.
+// record, in another wording. How the steps of a landing ended is a line of its own.
 func missing(old, now []note.Line[note.Record]) string {
 	var text []string
 	for _, line := range old {
 		if strings.TrimSpace(line.Raw) == "" || slices.ContainsFunc(now, func(o note.Line[note.Record]) bool {
-			return o.Raw == line.Raw || o.Err == nil && line.Err == nil && o.Value.ID == line.Value.ID
+			return o.Raw == line.Raw || o.Err == nil && line.Err == nil && o.Value.ID == line.Value.ID && (o.Value.End == nil) == (line.Value.End == nil)
 		}) {
 			continue
 		}

@@ -276,8 +276,8 @@ func (r Record) validateSteps() error {
 		return errors.New("an end of no steps")
 	case r.End.Time.IsZero():
 		return errors.New("an end without a time")
-	case r.End.Reason == "" && slices.ContainsFunc(r.Steps, func(s Step) bool { return !s.Outcome.Ends() }):
-		return errors.New("an end without a reason, and not all steps are done")
+	case (r.End.Reason == "") == slices.ContainsFunc(r.Steps, func(s Step) bool { return !s.Outcome.Ends() }):
+		return errors.New("an end has a reason if and only if not all steps are done")
 	}
 	return validText(r.End.Reason, r.End.Actor)
 }

@@ -208,7 +208,8 @@ func TestEncodeLineRefuses(t *testing.T) {
 		"took 9007199254740992":    func(r *note.Record) { *r = stepped()[1]; r.Steps[0].DurationMS = 1 << 53 },
 		"an end of no steps":       func(r *note.Record) { *r = stepped()[1]; r.Steps = nil },
 		"an end without a time":    func(r *note.Record) { *r = stepped()[1]; r.End.Time = time.Time{} },
-		"not all steps are done":   func(r *note.Record) { *r = stepped()[2]; r.End.Reason = "" },
+		"if and only if not all":   func(r *note.Record) { *r = stepped()[2]; r.End.Reason = "" },
+		"an end has a reason":      func(r *note.Record) { *r = stepped()[1]; r.End.Reason = "why" },
 		"text that is not UTF-8":   func(r *note.Record) { *r = stepped()[2]; r.End.Reason = "\xff" },
 	} {
 		t.Run(want, func(t *testing.T) {
