@@ -84,8 +84,12 @@ func Motions(events []event.Event) []Motion {
 				m.Ended, m.GivenUp = &e, true
 			}
 		case e.By.Finding != nil && e.By.Finding.Code == StepsUnfinished:
+			var under ulid.ULID // the motion that the hold had, and has no more
+			if i > 0 && events[i-1].State.Hold != nil {
+				under = events[i-1].State.Hold.Motion
+			}
 			for j := range list {
-				if m := &list[j]; m.Begun.OID == e.By.Finding.Object && m.Ended == nil {
+				if m := &list[j]; (m.Begun.OID == e.By.Finding.Object || m.ID == under) && m.Ended == nil {
 					m.Ended, m.GivenUp = &e, true
 				}
 			}

@@ -123,6 +123,16 @@ func TestMotions(t *testing.T) {
 			broken(w)
 			w.must(w.settles(2, 2))
 		}, "2: upload done open announce given up 5"},
+		{"settled under the hold that has it", func(w *writer) {
+			last(w)
+			w.must(w.settles(1, 2))
+			w.must(w.act(event.Release, w.by(1, 1)))
+		}, "2: upload done open announce given up 4"},
+		{"settled under the hold of another, which is left without its own", func(w *writer) {
+			broken(w)
+			w.must(w.begins(3))     // 5
+			w.must(w.settles(3, 2)) // reconcile does not write that
+		}, "2: upload done open announce given up 6; 5: open upload,announce given up 6"},
 		{"a repair of another", func(w *writer) {
 			broken(w)
 			w.must(w.settles(2, 1))

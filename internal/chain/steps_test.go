@@ -136,6 +136,8 @@ func pendingRules() []stepRule {
 		}, "2"},
 		{"void", stuck, func(w *writer) event.Event { return w.act(event.Void, w.by(1)) }, "1 upload announce failed"},
 		{"repair", stuck, func(w *writer) event.Event { return w.repair(1) }, "1 upload announce failed"},
+		{"repair that gives them up", stuck, func(w *writer) event.Event { return w.settles(1, 2) }, "1"},
+		{"repair that gives them up, by another", stuck, func(w *writer) event.Event { return w.settles(2, 2) }, "does not hold"},
 		{"override", stuck, func(w *writer) event.Event { return w.overrides(2) }, "1 upload announce failed"},
 		{"adopt", stuck, func(w *writer) event.Event { return w.act(event.Adopt, adopt(relRef)) }, "1 upload announce failed"},
 		{"adopt over", stuck, func(w *writer) event.Event { return w.act(event.Adopt, over(oid("e"))) }, "1 upload announce failed"},
