@@ -41,6 +41,9 @@ func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, w *se
 	if err := s.mayEnd(ctx, v, m, c.Operation); err != nil {
 		return err
 	}
+	if err := retype(c.Steps, m.Open(), e.Steps); err != nil {
+		return err
+	}
 	hold := v.Hold()
 	switch {
 	case e.Reason != "":
@@ -62,6 +65,18 @@ func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, w *se
 	}
 	c.Resumed, c.Word, c.Setting, c.Witness = true, e.Word, e.Setting, w
 	return c.Run(ctx)
+}
+
+// retype has steps that are to come run by the commands that were typed for them.
+func retype(steps []step.Step, open []string, typed []policy.Step) error {
+	for _, t := range typed {
+		i := slices.IndexFunc(steps, func(s step.Step) bool { return s.Name == t.Name })
+		if i < 0 || !slices.Contains(open, t.Name) {
+			return fault.New(fault.Usage, "no step %s is to come; there are: %s", t.Name, strings.Join(open, ", "))
+		}
+		steps[i].Run, steps[i].Check = t.Run.Text, t.Check.Text
+	}
+	return nil
 }
 
 // mayEnd refuses to end the motion of an operation while another one has the lease that its
@@ -278,11 +293,8 @@ func takenOver(ctx context.Context, l *ledger.Ledger, m *chain.Motion, e Ending)
 		if open := m.Open(); e.Reason == "" && s.Name == open[0] {
 			s.Begun = true // for all that is known here
 		}
-		typed := slices.IndexFunc(e.Steps, func(t policy.Step) bool { return t.Name == s.Name })
-		switch own := team.FindStep(s.Name); {
-		case typed >= 0:
-			s.Run, s.Check = e.Steps[typed].Run.Text, e.Steps[typed].Check.Text
-		case own != nil:
+		typed := slices.ContainsFunc(e.Steps, func(t policy.Step) bool { return t.Name == s.Name }) // see retype
+		if own := team.FindStep(s.Name); own != nil && !typed {
 			s.Run, s.Check = own.Run.Text, own.Check.Text
 			used.Steps = append(used.Steps, *own)
 		}
