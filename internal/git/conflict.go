@@ -125,7 +125,6 @@ type stage struct{ mode, oid string }
 
 // kindOf is a word for a conflict that says more than git's.
 func kindOf(kind string, of [4]stage) string {
-	const submodule = "160000"
 	switch {
 	case strings.HasPrefix(kind, "submodule"), kind == "contents" && (of[2].mode == submodule || of[3].mode == submodule):
 		return "submodule"

@@ -25,8 +25,11 @@ type Change struct {
 // Deleted reports whether the new side lacks the path.
 func (c Change) Deleted() bool { return c.NewMode == "000000" }
 
+// submodule is the mode of a commit of another repository.
+const submodule = "160000"
+
 // IsSubmodule reports whether the new side is a commit of another repository.
-func (c Change) IsSubmodule() bool { return c.NewMode == "160000" }
+func (c Change) IsSubmodule() bool { return c.NewMode == submodule }
 
 // DiffIndex lists the paths in which the index differs from a tree, within the
 // pathspecs, which are relative to the top; none means everywhere. An entry
@@ -52,8 +55,17 @@ func (r *Repo) diffIndex(ctx context.Context, dir string, tree object.OID, withi
 
 // Modified lists the tracked paths, relative to the top, whose file differs
 // from the index.
-func (r *Repo) Modified(ctx context.Context) ([]string, error) {
-	out, err := r.run(ctx, command{reading: true, dir: r.Top, args: []string{"diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv"}})
+func (r *Repo) Modified(ctx context.Context) ([]string, error) { return r.modified(ctx) }
+
+// Intended lists the files that are only meant to be added ("git add -N"), relative to
+// the top. Where there are any, git stash fails.
+func (r *Repo) Intended(ctx context.Context) ([]string, error) {
+	return r.modified(ctx, "--diff-filter=A")
+}
+
+func (r *Repo) modified(ctx context.Context, options ...string) ([]string, error) {
+	args := append([]string{"diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv"}, options...)
+	out, err := r.run(ctx, command{reading: true, dir: r.Top, args: args})
 	if err != nil || out == "" {
 		return nil, err
 	}
@@ -266,6 +278,9 @@ func (r *Repo) HashFile(ctx context.Context, path string) (object.OID, error) {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		target, err := os.Readlink(full)
 		return r.Format.Hash(object.Blob, []byte(target)), err
+	}
+	if !info.Mode().IsRegular() { // of a pipe git would wait for a writer
+		return "", fmt.Errorf("%s is no file", path)
 	}
 	out, err := r.run(ctx, command{reading: true, args: []string{"hash-object", "--", path}, dir: r.Top})
 	if err != nil {

@@ -263,7 +263,7 @@ func (m *motion) hookChanged(ctx context.Context, p plan) error {
 	switch {
 	case len(lost) > 0:
 		words := append([]string{"git", "diff", string(h.tree), string(h.after), "--"}, pathspecs(repo, lost)...)
-		hint = fmt.Sprintf("%s   (what the hook made of that, to be taken over by hand: other changes are there, which were not chosen; or, past the hook and on the record: %s)",
+		hint = fmt.Sprintf("%s   (what the hook made of that, to be taken over by hand: it would be at the cost of other changes; or, past the hook and on the record: %s)",
 			fault.Command(words[:min(len(words), 5+maxAgain)]...), withSelection(m.l, past.landing(), past))
 	case s.Paths != nil && len(s.Paths) == 0:
 		hint = fmt.Sprintf("choose something else: the hook leaves nothing of it   (or, past the hook and on the record: %s)", withSelection(m.l, past.landing(), past))
@@ -310,7 +310,10 @@ func (m *motion) takeOver(changed []git.Change) (string, Selection) {
 // was in HEAD nor as the hook has it. Of very many all are taken for such.
 func (m *motion) endangered(ctx context.Context, changed []git.Change) (paths []string, err error) {
 	repo, chosen := m.l.Repo, m.change.paths()
-	others := slices.DeleteFunc(slices.Clone(changed), func(d git.Change) bool { return slices.Contains(chosen, d.Path) })
+	removed := func(d git.Change) bool { // with what was chosen of it, which is nowhere else
+		return m.change.kind == fromPaths && d.Deleted() && slices.ContainsFunc(m.change.diff, func(c git.Change) bool { return c.Path == d.Path && c.OldMode != "000000" })
+	}
+	others := slices.DeleteFunc(slices.Clone(changed), func(d git.Change) bool { return slices.Contains(chosen, d.Path) && !removed(d) })
 	paths = change{diff: others}.paths()
 	if len(paths) == 0 || len(paths) > maxAgain {
 		return paths, nil
@@ -337,7 +340,7 @@ func (m *motion) endangered(ctx context.Context, changed []git.Change) (paths []
 	}
 	paths = nil
 	for _, d := range others {
-		if oid := have[d.Path]; oid != d.Old && oid != d.New {
+		if oid := have[d.Path]; removed(d) || oid != d.Old && oid != d.New {
 			paths = append(paths, d.Path)
 		}
 	}

@@ -44,7 +44,7 @@ func (p *plan) conflict(ctx context.Context, l *ledger.Ledger, err error, commit
 	if err != nil {
 		return err
 	}
-	m, err := p.mending(ctx, l)
+	m, err := p.mending(ctx, l, conflict.All())
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,12 @@
 package land
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
@@ -23,11 +25,11 @@ func (s *follower) again() string {
 }
 
 // inPlaceOf is the command that brings the local side along where files are in the way.
-func (s *follower) inPlaceOf(err error) string {
+func (s *follower) inPlaceOf(ctx context.Context, err error) string {
 	if move := moveAway(s.l.Repo, s.l.Repo.Top, err); move != "" {
 		return move + s.again()
 	}
-	return s.rebase()
+	return s.rebase(ctx)
 }
 
 // moveAway begins a command line, to be typed where repo is, by moving away what git does
@@ -38,16 +40,21 @@ func moveAway(repo *git.Repo, top string, err error) string {
 	switch {
 	case !ok:
 		return ""
-	case len(unknown.Paths) > maxAgain:
-		return fmt.Sprintf("move away the %d files that git does not know, then: ", len(unknown.Paths))
+	case len(unknown.Paths)+len(unknown.Submodules) > maxAgain:
+		return fmt.Sprintf("move away the %d files that git does not know, then: ", len(unknown.Paths)+len(unknown.Submodules))
 	}
-	commands, here := "", filepath.Join(repo.Top, repo.Prefix)
-	for _, p := range unknown.Paths {
+	commands, here, taken := "", filepath.Join(repo.Top, repo.Prefix), map[string]bool{}
+	for _, p := range slices.Concat(unknown.Submodules, unknown.Paths) {
 		from := filepath.Join(top, p)
-		to := from + ".mine"
-		for n := 2; there(to); n++ {
-			to = fmt.Sprint(from, ".mine", n)
+		mine := from + ".mine"
+		if place, ok := unknown.Inside[p]; ok { // no directory is left there
+			mine = filepath.Join(top, filepath.Dir(place), filepath.Base(p)+".mine")
 		}
+		to := mine
+		for n := 2; there(to) || taken[to]; n++ {
+			to = fmt.Sprint(mine, n)
+		}
+		taken[to] = true
 		commands += fault.Command("mv", "--", near(here, from), near(here, to)) + " && "
 	}
 	return commands

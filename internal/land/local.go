@@ -66,7 +66,7 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 	case err != nil:
 		return err.Error(), fallback, nil
 	case branch != s.change.branch && s.change.branch != "":
-		return "HEAD moved while the landing was under way", fault.Command("git", "switch", s.change.branch.Branch()) + " && " + s.rebase(), nil
+		return "HEAD moved while the landing was under way", fault.Command("git", "switch", s.change.branch.Branch()) + " && " + s.rebase(ctx), nil
 	case head.OID != expected || branch != s.change.branch:
 		return "HEAD moved while the landing was under way", s.again(), nil
 	}
@@ -85,7 +85,7 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 			return err.Error(), fallback, nil
 		}
 		if !in {
-			return "it has commits that have not landed", s.rebase(), nil
+			return "it has commits that have not landed", s.rebase(ctx), nil
 		}
 	}
 	if !targetHere {
@@ -100,7 +100,7 @@ func (s *follower) bring(ctx context.Context, branch object.Ref) (outcome, hint 
 		if _, statErr := os.Stat(lock); statErr == nil {
 			return "the index is locked by another git process", "when there is no such process any more: " + fault.Command("rm", lock) + "   (then run git land again)", nil
 		}
-		return "files here are in the way of what others landed: " + err.Error(), s.inPlaceOf(err), nil
+		return "files here are in the way of what others landed: " + err.Error(), s.inPlaceOf(ctx, err), nil
 	}
 	if targetHere {
 		return localMoved, "", nil
@@ -127,7 +127,7 @@ func (s *follower) flush(ctx context.Context, message string, moves ...git.Move)
 // inTheWay says why HEAD, or the branch that it is on, is not to be moved now: "" where
 // nothing is in the way of that.
 func (s *follower) inTheWay(ctx context.Context) (outcome, hint string, err error) {
-	repo, fallback := s.l.Repo, s.rebase()
+	repo, fallback := s.l.Repo, s.rebase(ctx)
 	// Both go on from where HEAD is: a bisection would take it for what it had chosen.
 	switch {
 	case repo.Bisecting():
@@ -149,8 +149,8 @@ func (s *follower) inTheWay(ctx context.Context) (outcome, hint string, err erro
 
 // rebase is the command that brings the branch along by hand. New files that have
 // landed are in git's way as long as it knows nothing of them.
-func (s *follower) rebase() string {
-	command := rebaseCommand(s.l, s.target)
+func (s *follower) rebase(ctx context.Context) string {
+	command := inTurn([]string{unintend(ctx, s.l.Repo, s.change.paths()), rebaseCommand(s.l, s.target)})
 	var made []string
 	for _, d := range s.change.diff {
 		if d.OldMode == "000000" {
@@ -258,7 +258,7 @@ func (m *motion) bringAlong(ctx context.Context, b built) {
 	m.result.Kept, target = m.localTarget(ctx, b)
 	moves = append(moves, target...)
 	if err := s.flush(ctx, "land: "+m.journal.Unit, moves...); err != nil {
-		m.result.Local, m.result.Hint = err.Error(), s.rebase()
+		m.result.Local, m.result.Hint = err.Error(), s.rebase(ctx)
 	}
 }
 

@@ -2,6 +2,7 @@ package land
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ type mending struct {
 // What has no commit yet gets one. Where that would not be the only one of the branch
 // that the target lacks, or the branch does not follow the target, all is done on a
 // detached HEAD: the branch stays as it is, and is gone back to at the end.
-func (p *plan) mending(ctx context.Context, l *ledger.Ledger) (mending, error) {
+func (p *plan) mending(ctx context.Context, l *ledger.Ledger, conflicts []string) (mending, error) {
 	apart, err := p.mendApart(ctx, l)
 	if err != nil {
 		return mending{}, err
@@ -33,10 +34,12 @@ func (p *plan) mending(ctx context.Context, l *ledger.Ledger) (mending, error) {
 	if apart {
 		begin = []string{p.change.detach()}
 	}
-	begin = append(begin, p.change.commitCommand(l), p.bringCommand(l, apart))
-	// Not "git add" of the paths: of some of them nothing may be left. All else was
-	// stashed by git.
-	finish := []string{"git add -u", p.continueCommand(), p.landMended(l)}
+	begin = append(begin, p.change.commitCommand(l), unintend(ctx, l.Repo, p.change.paths()), p.bringCommand(l, apart))
+	add, err := p.addMended(ctx, l, conflicts)
+	if err != nil {
+		return mending{}, err
+	}
+	finish := []string{add, p.continueCommand(), p.landMended(l)}
 	switch {
 	case apart && p.change.branch == "":
 		finish = append(finish, fault.Command("git", "switch", "--detach", p.change.here.Short()))
@@ -44,6 +47,27 @@ func (p *plan) mending(ctx context.Context, l *ledger.Ledger) (mending, error) {
 		finish = append(finish, fault.Command("git", "switch", p.change.branch.Branch()))
 	}
 	return mending{inTurn(begin), inTurn(finish)}, nil
+}
+
+// addMended adds what was mended. Not by its paths: of some of them nothing may be left.
+// All else was stashed by git, but for submodules, which neither that nor a rebase moves.
+func (p *plan) addMended(ctx context.Context, l *ledger.Ledger, conflicts []string) (string, error) {
+	modules, err := l.Repo.Submodules(ctx, p.baseTree)
+	if err != nil { // of a file that git cannot read there: ours is what there is
+		modules = nil
+	}
+	modules = append(modules, l.Repo.SubmodulesHere(ctx)...)
+	slices.Sort(modules)
+	words := []string{"git", "add", "-u"}
+	for _, m := range slices.Compact(modules) {
+		if there(filepath.Join(l.Repo.Top, m, ".git")) && !slices.Contains(conflicts, m) {
+			words = append(words, ":(top,exclude,literal)"+m)
+		}
+	}
+	if len(words) > 3 {
+		words = append(slices.Insert(words, 3, "--"), ":/")
+	}
+	return fault.Command(words...), nil
 }
 
 // merges reports whether the change lands merged, and so its conflicts are those of a
@@ -173,6 +197,16 @@ func (c change) addNew(repo *git.Repo, specs []string) string {
 		}
 	}
 	return fault.Command(words...)
+}
+
+// unintend makes what is only meant to be added, but for some paths, unknown to git again,
+// which can stash nothing as long as there is any; "" where there is none.
+func unintend(ctx context.Context, repo *git.Repo, but []string) string {
+	intended, err := repo.Intended(ctx)
+	if intended = without(intended, but); err != nil || len(intended) == 0 {
+		return "" // then it is git that refuses
+	}
+	return fault.Command(append([]string{"git", "reset", "--quiet", "--"}, pathspecs(repo, intended)...)...)
 }
 
 // inTurn is one command line of several, of which each needs the one before it.
