@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"os"
 	"strings"
 	"syscall"
 
@@ -20,6 +21,8 @@ func scenarios() []scenario {
 	mine := []string{"GIT_LEASE_SESSION=mine"}
 	force := landCommand(append(forced, "--", unit)...)
 	check := landCommand("-x", `sh "$STAGE/check"`, "--", unit)
+	steps := landCommand(append(append(append([]string{}, forced...), twoSteps...), "--", unit)...)
+	motion := append([]string{"git-lease", "run"}, twoSteps...)
 	return []scenario{
 		{name: "acquire", command: []string{"git-lease", "acquire", "--format=json"}, end: endHold},
 		{name: "acquire in a session", env: mine, command: []string{"git-lease", "acquire"}, end: endSession},
@@ -31,6 +34,8 @@ func scenarios() []scenario {
 		{name: "held landing", prepare: moving, command: check, end: endLanding(check, begunUnits+2)},
 		{name: "landing under a lease", prepare: changeUnderLease, env: mine, command: force, end: endUnderLease(force)},
 		{name: "landing without atomic pushes", fresh: true, prepare: noAtomic, command: force, end: endLanding(force, 2)},
+		{name: "landing with steps", prepare: change, command: steps, end: endSteps(steps)},
+		{name: "motion of steps", command: motion, end: endMotion(motion)},
 		{name: "override", prepare: pastLease, command: overriding, end: endOverride},
 		{name: "reconcile", prepare: disagreement, command: fixing, end: endReconcile},
 	}
@@ -206,6 +211,46 @@ func endUnderLease(command []string) func(*stage, gittest.Result, gittest.Point)
 		}
 		s.exits(0, "git-lease", "release")
 		st.over(begunUnits + 1)
+	}
+}
+
+// twoSteps do something that would be seen if it were done twice.
+var twoSteps = []string{
+	"--step", `one=echo done >>"$STAGE/one"`, "--step-check", `one=test -e "$STAGE/one"`,
+	"--step", `two=test -e "$STAGE/one" && echo done >>"$STAGE/two"`, "--step-check", `two=test -e "$STAGE/two"`,
+}
+
+// steppedOnce checks that each of the two steps was done once.
+func (st *stage) steppedOnce() {
+	st.t.Helper()
+	for _, name := range []string{"one", "two"} {
+		if got := gittest.Read(st.t, st.dir, name); got != "done\n" {
+			st.t.Errorf("step %s has left %q", name, got)
+		}
+	}
+}
+
+// endSteps: whatever dies, the landing is one, and each step after it is done once.
+func endSteps(command []string) func(*stage, gittest.Result, gittest.Point) {
+	return func(st *stage, first gittest.Result, _ gittest.Point) {
+		st.conclude(first, st.s, command)
+		st.steppedOnce()
+		st.over(begunUnits + 1)
+	}
+}
+
+// endMotion: it is gone on with, or has not begun, and then it is run again.
+func endMotion(command []string) func(*stage, gittest.Result, gittest.Point) {
+	return func(st *stage, _ gittest.Result, _ gittest.Point) {
+		st.killTwice(st.s, "git-land", "resume")
+		if r := st.s.try("git-land", "resume"); r.Code != 0 && (r.Code != 1 || !strings.Contains(r.Stderr, "did not begin")) {
+			st.t.Errorf("resume: exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+		}
+		if _, err := os.Stat(st.path("two")); err != nil {
+			st.s.exits(0, command[0], command[1:]...)
+		}
+		st.steppedOnce()
+		st.over(begunUnits)
 	}
 }
 

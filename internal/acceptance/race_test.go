@@ -133,7 +133,7 @@ func oneStory(t *testing.T, remote string, n int) {
 			events = append(events, landing{f[0], f[1], f[2], f[3], f[4]})
 		}
 	}
-	units, records := map[string]bool{}, 0
+	units, ended, records := map[string]bool{}, map[string]bool{}, 0
 	for i, e := range events {
 		if got, ok := trees[e.Commit]; !ok || got != e.Tree {
 			t.Errorf("event %s names %s with the tree %s; the branch has it: %v, with %s", e.ID, e.Commit, e.Tree, ok, got)
@@ -149,11 +149,20 @@ func oneStory(t *testing.T, remote string, n int) {
 			var r struct {
 				ID                       string `json:"id"`
 				Unit, Base, Commit, Tree string
+				End                      *struct{} // of its steps: the record once more
 			}
 			if err := json.Unmarshal([]byte(line), &r); err != nil {
 				t.Fatal(err)
 			}
-			if records++; (landing{r.ID, r.Unit, r.Base, r.Commit, r.Tree}) != e {
+			switch {
+			case r.End == nil:
+				records++
+			case ended[r.ID]:
+				t.Errorf("the steps of %s ended twice", r.ID)
+			default:
+				ended[r.ID] = true
+			}
+			if (landing{r.ID, r.Unit, r.Base, r.Commit, r.Tree}) != e {
 				t.Errorf("record %+v and event %+v differ", r, e)
 			}
 		}

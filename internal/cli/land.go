@@ -303,6 +303,9 @@ func (c *call) printPlan(r land.Result) {
 	if r.Note != "" {
 		row("note", r.Note)
 	}
+	for _, s := range r.Steps {
+		row("step", s.Name+": "+s.Run)
+	}
 }
 
 func orNone(text string) string {

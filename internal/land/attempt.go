@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,7 +189,9 @@ func (m *motion) noteRewind(ctx context.Context, v ledger.View) error {
 // the way is told.
 func (m *motion) foretell(ctx context.Context, p plan) error {
 	m.result.Status = Planned
-	err := p.guard(ctx, m.l)
+	stepsErr := m.planSteps(p.view)
+	m.result.Steps = m.journal.Steps
+	err := cmp.Or(p.guard(ctx, m.l), stepsErr)
 	if err == nil {
 		_, _, err = m.gate(ctx, p)
 	}

@@ -227,7 +227,7 @@ func sameLease(p plan, next policy.Policy) error {
 
 // forced is the command line that lands past the gate.
 func forced(l *ledger.Ledger, s Selection) string {
-	words := []string{"git", "land", "--force-unverified", "--reason", "WHY"}
+	words := append([]string{"git", "land", "--force-unverified", "--reason", "WHY"}, stepWords(s.steps)...)
 	for _, m := range s.Messages {
 		words = append(words, "-m", m)
 	}

@@ -86,6 +86,7 @@ type journal struct {
 	// Steps follow the landing; or they are those of Motion, which is no landing of this
 	// journal, and which package step has written: it follows Land, where that is one.
 	Steps  []step.Step    `json:"steps,omitempty"`
+	Typed  []policy.Step  `json:"typed_steps,omitempty"` // those that were typed
 	Motion ulid.ULID      `json:"motion,omitzero"`
 	Land   *event.Landing `json:"land,omitempty"`
 	Record string         `json:"record,omitempty"`

@@ -52,7 +52,8 @@ type Selection struct {
 	// target that there is not.
 	ExpectBase, ExpectHead string
 
-	check, command, reason string // as in Request, for hints
+	check, command, reason string        // as in Request, for hints
+	steps                  []policy.Step // likewise
 	// words begin the command line that was given, where it is none of git land itself.
 	words []string
 }

@@ -119,7 +119,7 @@ func CheckReason(reason string) error {
 }
 
 func newMotion(l *ledger.Ledger, r Request) (*motion, error) {
-	r.Selection.check, r.Selection.command = r.Check, r.Command
+	r.Selection.check, r.Selection.command, r.Selection.steps = r.Check, r.Command, r.Steps
 	if r.Force {
 		r.Selection.reason = r.Reason
 	}

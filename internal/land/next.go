@@ -106,6 +106,12 @@ func (j journal) again(ctx context.Context, l *ledger.Ledger) string {
 	if j.NoVerify {
 		words = append(words, "--no-verify")
 	}
+	for _, word := range stepWords(j.Typed) {
+		if !onLine(word) {
+			return ""
+		}
+		words = append(words, word)
+	}
 	if j.Text != "" {
 		for paragraph := range strings.SplitSeq(strings.TrimSpace(j.Text), "\n\n") {
 			if !onLine(paragraph) {

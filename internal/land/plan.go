@@ -99,8 +99,8 @@ func firstOnly(ctx context.Context, l *ledger.Ledger, v ledger.View, s Selection
 	})
 }
 
-// landing begins the command line that lands with the check, the reason, the messages
-// and --no-verify, where they were given; or that verifies, where that was asked for.
+// landing begins the command line that lands with the check, the reason, the messages, the
+// steps and --no-verify, where they were given; or that verifies, where that was asked for.
 func (s Selection) landing() []string {
 	if s.words != nil {
 		return slices.Clone(s.words)
@@ -118,6 +118,7 @@ func (s Selection) landing() []string {
 	if s.NoVerify {
 		words = append(words, "--no-verify")
 	}
+	words = append(words, stepWords(s.steps)...)
 	for _, m := range s.Messages {
 		words = append(words, "-m", m)
 	}

@@ -18,6 +18,7 @@ import (
 // planSteps settles which steps follow the landing. It refuses, before anything is
 // pushed, those whose commands nobody has let run here, and steps within steps.
 func (m *motion) planSteps(v ledger.View) (err error) {
+	m.journal.Typed = m.r.Steps
 	if m.journal.Steps, err = step.New(v.Policy.Steps, m.r.Steps...); err != nil || len(m.journal.Steps) == 0 {
 		return err
 	}
@@ -26,6 +27,17 @@ func (m *motion) planSteps(v ledger.View) (err error) {
 			WithHint("have those steps be among the outer ones, and this landing be one that no step follows")
 	}
 	return acceptedSteps(m.l, v.Policy)
+}
+
+// stepWords are the options by which steps were typed.
+func stepWords(steps []policy.Step) (words []string) {
+	for _, s := range steps {
+		words = append(words, "--step", s.Name+"="+s.Run.Text)
+		if s.Check.Text != "" {
+			words = append(words, "--step-check", s.Name+"="+s.Check.Text)
+		}
+	}
+	return words
 }
 
 // acceptedSteps refuses steps of the policy whose commands nobody has let run in this
