@@ -62,7 +62,7 @@ func (c runbookCase) agrees() {
 // that are meant for it, in their order.
 func runbookCases() map[string]func(runbookCase) {
 	all := map[string]func(runbookCase){}
-	for _, chapter := range []map[string]func(runbookCase){runbookHolders(), runbookLandings(), runbookFindings(), runbookChains(), runbookFormats()} {
+	for _, chapter := range []map[string]func(runbookCase){runbookHolders(), runbookLandings(), runbookSteps(), runbookFindings(), runbookChains(), runbookFormats()} {
 		maps.Copy(all, chapter)
 	}
 	return all
