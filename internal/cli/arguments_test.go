@@ -148,7 +148,7 @@ func TestOptionsOfOneNameAreAlike(t *testing.T) {
 						t.Errorf("%s: option %s is another one elsewhere", c.fullName(tool), n)
 					}
 				}
-				if _, slice := f.(*cli.StringSliceFlag); slice && !slices.Contains([]string{"message", "step", "step-check"}, f.Names()[0]) {
+				if _, slice := f.(*cli.StringSliceFlag); slice && !slices.Contains([]string{"message", "name", "step", "step-check"}, f.Names()[0]) {
 					t.Errorf("%s: option %s can be repeated", c.fullName(tool), f.Names()[0])
 				}
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,8 @@ import (
 	"gitland/internal/object"
 )
 
-// open opens the repository and its authority: the remote given, else --remote.
+// open opens the repository and its authority: the remote given, else --remote, else the
+// usual choice.
 // Close it when done.
 func (c *call) open(ctx context.Context, remote string) (*ledger.Ledger, error) {
 	repo, err := c.repo(ctx)
@@ -35,10 +37,7 @@ func (c *call) repo(ctx context.Context) (*git.Repo, error) {
 }
 
 func (c *call) authority(repo *git.Repo, remote string) (*ledger.Ledger, error) {
-	if given := c.opts.String("remote"); given != "" {
-		remote = given
-	}
-	return ledger.Open(repo, ledger.Options{Remote: remote, Now: c.env.Now, Notice: c.note})
+	return ledger.Open(repo, ledger.Options{Remote: cmp.Or(remote, c.opts.String("remote")), Now: c.env.Now, Notice: c.note})
 }
 
 // closing ends the use of a ledger: it writes down what was seen of the chains,

@@ -16,7 +16,7 @@ import (
 func runCommand() *command {
 	return &command{
 		name:     "run",
-		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]]\n [--close] [--conflict-exit-code N] -- COMMAND...\n [NAME] [OPTION...] --step NAME=COMMAND...",
+		synopsis: "[NAME] [-m PURPOSE] [--wait [--timeout DURATION]]\n [--close] [--conflict-exit-code N] -- COMMAND...\n [NAME] [OPTION...] --step NAME=COMMAND...\n--name [REMOTE:]NAME... [OPTION...] -- COMMAND...",
 		summary:  "run a command while holding a lease",
 		about: `
 Takes the lease, runs the command, and gives the lease back however the command
@@ -24,6 +24,10 @@ ends, by a signal too. The command finds the hold in its environment, so that
 git land uses it; GIT_LEASE_FENCE is a number that only ever grows. Should git
 lease itself be killed, the lease counts as in use while the command, or what
 it started, goes on; with --close it does not, as with flock(1).
+
+Several leases are taken all or none, and in one order everywhere, so that runs
+never --wait for one another in a circle. GIT_LEASE_NAME and its like are of the
+first, and GIT_LEASE_HOLDS has fence, remote and name of each, one a line.
 
 The exit code is the command's own, unless that is 0: then 6 when the lease was
 lost meanwhile, and 9 when it may be held still (git lease recover frees it).
@@ -35,10 +39,11 @@ resume goes on from there.`,
 		examples: `
 git lease run -- ./release.sh
 git lease run docs -m "publish the manual" --wait -- make publish
+git lease run --name main --name site:docs --wait -- ./release.sh
 git lease run --conflict-exit-code 0 nightly -- ./nightly.sh
 git lease run site --step 'copy=./copy.sh' --step 'announce=./announce.sh'`,
 		exits: []int{3, 6, 8, 9},
-		flags: append(slices.Concat([]cli.Flag{purposeFlag()}, waitFlags(), stepFlags("in place of COMMAND")),
+		flags: append(slices.Concat([]cli.Flag{texts("name", "`[REMOTE:]NAME` of a lease; several times for several"), purposeFlag()}, waitFlags(), stepFlags("in place of COMMAND")),
 			boolean("close", "the lease is in use while git lease runs, no longer"),
 			number("conflict-exit-code", "`N` is the exit code when the lease is held by another (3)", 0, 255),
 			remoteFlag()),
@@ -58,17 +63,20 @@ func runLease(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	l, err := c.open(ctx, "")
+	parts, done, err := c.parts(ctx)
+	defer done()
 	if err != nil {
 		return err
 	}
-	defer closing(ctx, l)
-	want := c.want(one(c.in.operands))
 	if len(given) > 0 {
-		return c.runSteps(ctx, l, want, waiting, given)
+		if len(parts) > 1 {
+			return fault.New(fault.Usage, "steps run under one lease, and %d are named", len(parts)).
+				WithHint("%s   (or, in one command under all of them: git lease run --name NAME --name NAME -- COMMAND...)", c.line(c.instead(1)...))
+		}
+		return c.runSteps(ctx, parts[0].Ledger, parts[0].Want, waiting, given)
 	}
-	code, err := lease.Run(ctx, l, lease.Running{
-		Acquisition: lease.Acquisition{Want: want, Purpose: c.opts.String("message"), Waiting: waiting},
+	code, err := lease.RunUnder(ctx, parts, lease.Running{
+		Acquisition: lease.Acquisition{Purpose: c.opts.String("message"), Waiting: waiting},
 		Argv:        c.in.rest,
 		Environ:     c.env.Environ,
 		Stdin:       c.env.Stdin, Stdout: c.env.Stdout, Stderr: c.env.Stderr,
@@ -78,7 +86,7 @@ func runLease(ctx context.Context, c *call) error {
 			c.tellGrant(g)
 		},
 	})
-	err = c.toWait(err, "%s", "--wait")
+	err = c.toWait(c.once(err), "%s", "--wait")
 	if code != 0 {
 		return &status{code, err}
 	}

@@ -61,7 +61,7 @@ func Release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.
 		err = nil
 	}
 	if err == nil || fault.ClassOf(err) == fault.Lost {
-		tidy(l, l.Dir.Forget(released.Operation))
+		tidy(l, l.Dir.Forget(released.Operation, session.LeaseAt{Remote: l.Remote, Lease: released.Name}))
 	}
 	return released, err
 }
@@ -216,7 +216,7 @@ func Break(ctx context.Context, l *ledger.Ledger, b Breaking) (Broken, error) {
 	}
 	broken.Event = *e
 	broken.Grant = granted(l, *e, b.Take)
-	tidy(l, l.Dir.Forget(broken.Hold.Operation))
+	tidy(l, l.Dir.Forget(broken.Hold.Operation, session.LeaseAt{Remote: l.Remote, Lease: broken.Name}))
 	return broken, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/ledger"
+	"gitland/internal/object"
 	"gitland/internal/session"
 )
 
@@ -30,6 +31,9 @@ type Grant struct {
 	Fence     uint64 // the sequence of the event that took it; only ever grows
 	Event     event.Event
 }
+
+// at is where the lease of a grant is.
+func (g Grant) at() session.LeaseAt { return session.LeaseAt{Remote: g.Remote, Lease: g.Name} }
 
 // Environ are the variables that prove and describe the grant to a command.
 func (g Grant) Environ(root session.Root) []string {
@@ -70,6 +74,8 @@ type Acquisition struct {
 	// Motion and Steps announce steps that are to come under the hold, as in event.Hold.
 	Motion ulid.ULID
 	Steps  string
+	// Chain is the first event that the chain has to have; empty for any, and for none.
+	Chain object.OID
 	// Tie is the PID of a process that the hold is to last as long as, so that
 	// Recover can free it after that; 0 for none.
 	Tie int
@@ -81,31 +87,28 @@ type Acquisition struct {
 // nothing behind. After a ledger.UnsettledError the lease may be held, or come to be:
 // the grant then has all but event and fence.
 func Acquire(ctx context.Context, l *ledger.Ledger, a Acquisition) (Grant, error) {
-	grant, witness, err := acquire(ctx, l, a, a.Tie != 0)
-	if witness != nil { // what it recorded is of use when nobody has it locked
-		err = errors.Join(err, witness.Close())
+	if a.Tie == 0 {
+		return acquire(ctx, l, a, nil)
 	}
-	return grant, err
+	r := &recorder{ledger: l, tie: a.Tie} // which is of use when nobody has the witness locked
+	grant, err := acquire(ctx, l, a, r)
+	return grant, errors.Join(err, r.dismiss(err))
 }
 
-// acquire is Acquire; recorded leaves a record of the operation in this clone,
-// and returns its witness, locked.
-func acquire(ctx context.Context, l *ledger.Ledger, a Acquisition, recorded bool) (grant Grant, witness *session.Witness, err error) {
+// acquire is Acquire; with a recorder it leaves a record of the operation in this clone.
+func acquire(ctx context.Context, l *ledger.Ledger, a Acquisition, r *recorder) (Grant, error) {
 	if a.Operation.IsZero() {
 		a.Operation = l.NewID()
 	}
-	defer func() {
-		if err != nil && witness != nil {
-			err = errors.Join(err, dismiss(witness, err))
-			witness = nil
-		}
-	}()
 	wait := NewWaiter(a.Waiting)
 	for {
 		var busy *event.Hold
 		var own bool
 		e, err := l.Append(ctx, a.Want, func(v ledger.View, d *ledger.Draft) error {
 			a.Want.Name, a.Want.Branch = v.Name, v.Branch
+			if a.Chain != "" && (v.Tip == nil || v.Tip.Root() != a.Chain) {
+				return begunAnew(l, v)
+			}
 			if busy = v.Hold(); busy != nil {
 				own = Owns(a.Root, v.Tip)
 				if own && busy.Operation == a.Unknown {
@@ -116,34 +119,40 @@ func acquire(ctx context.Context, l *ledger.Ledger, a Acquisition, recorded bool
 			if err := InFrost(ctx, l, v); err != nil {
 				return err
 			}
-			if recorded && witness == nil { // before anything of it can be seen
-				w, err := l.Dir.Begin(a.Operation, session.Work{Remote: l.Remote, Lease: v.Name, Tie: a.Tie})
-				if err != nil {
+			if wait.yields(l, v, d.Actor()) {
+				return errAfterYou
+			}
+			if r != nil { // before anything of it can be seen
+				if err := r.takes(a.Operation, session.LeaseAt{Remote: l.Remote, Lease: v.Name}); err != nil {
 					return err
 				}
-				witness = w
 			}
 			return Take(ctx, d, v, a)
 		})
+		if errors.Is(err, errAfterYou) {
+			if err := wait.yield(ctx); err != nil {
+				return Grant{}, err
+			}
+			continue
+		}
 		if errors.Is(err, errHeldSince) {
-			grant, err := taken(ctx, l, a.Want, busy)
-			return grant, witness, err
+			return taken(ctx, l, a.Want, busy)
 		}
 		if e != nil && err != nil { // ctx ended just after it was taken
 			err = errors.Join(err, giveBack(ctx, l, a.Want, a.Root))
 		}
 		if ledger.IsUnsettled(err) {
-			return Grant{Remote: l.Remote, Name: a.Want.Name, Operation: a.Operation}, witness, err
+			return Grant{Remote: l.Remote, Name: a.Want.Name, Operation: a.Operation}, err
 		}
 		if e != nil && err != nil {
-			return Grant{}, witness, err
+			return Grant{}, err
 		}
 		if err == nil {
-			tidy(l, l.Dir.Sweep(l.Remote, e.Name, a.Operation))
-			return Grant{Remote: l.Remote, Name: e.Name, Operation: a.Operation, Fence: e.Seq, Event: *e}, witness, nil
+			tidy(l, l.Dir.Sweep(session.LeaseAt{Remote: l.Remote, Lease: e.Name}, a.Operation))
+			return Grant{Remote: l.Remote, Name: e.Name, Operation: a.Operation, Fence: e.Seq, Event: *e}, nil
 		}
 		if busy == nil || own || fault.ClassOf(err) != fault.Held || !wait.Again(ctx, *busy) {
-			return Grant{}, witness, errors.Join(err, ctx.Err())
+			return Grant{}, errors.Join(err, ctx.Err())
 		}
 	}
 }
@@ -177,22 +186,6 @@ func NotKnown(g Grant, cause error, again string) error {
 		f.WithHint("%s   (then: %s)", told.Hint, again)
 	}
 	return f
-}
-
-// dismiss lets go of the witness of an operation that ended with err. Its files
-// stay where the lease may still be held under it: Recover needs them then.
-func dismiss(w *session.Witness, err error) error {
-	if ledger.IsUnsettled(err) {
-		return w.Close()
-	}
-	return w.Remove()
-}
-
-// tidy tells of files that could not be removed, which is no failure.
-func tidy(l *ledger.Ledger, err error) {
-	if err != nil {
-		l.Notice("what an ended operation left in this clone could not be removed: %v", err)
-	}
 }
 
 // Take adds to a draft the events by which a takes the free lease of v,

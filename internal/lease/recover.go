@@ -70,7 +70,7 @@ func Recover(ctx context.Context, l *ledger.Ledger, r Recovery) (Recovered, erro
 		}
 		return Recovered{Broken: Broken{Grant: promised(l, r.Want, r.Take, err)}}, err
 	}
-	tidy(l, witness.Remove())
+	tidy(l, witness.End(session.LeaseAt{Remote: l.Remote, Lease: done.Name}))
 	done.Event, done.Grant = *e, granted(l, *e, r.Take)
 	return done, nil
 }

@@ -37,42 +37,44 @@ type Running struct {
 // Lost when the command ran while the lease was broken, and of class Unreachable
 // when it is not known that the lease was taken, or given back.
 func Run(ctx context.Context, l *ledger.Ledger, r Running) (code int, err error) {
-	root := session.NewRoot()
-	r.Root = root
-	grant, witness, err := acquire(ctx, l, r.Acquisition, true)
+	return RunUnder(ctx, []Part{{l, r.Want}}, r)
+}
+
+// RunUnder is Run under all of several leases, whose command is told of the first as of
+// its own and of all in session.HoldsVar; the Want of r is not used. They are taken in an
+// order that is the same everywhere, so that those who want some of the same never wait
+// for one another in a circle, and all or none: where one is not to be had, those that
+// were taken are given back, and the error is that one's. It is of class Usage where two
+// parts are one lease.
+func RunUnder(ctx context.Context, parts []Part, r Running) (code int, err error) {
+	r.Root = session.NewRoot()
+	h, err := takeAll(ctx, parts, r.Acquisition)
 	if err != nil {
 		return 0, err
 	}
-	want := ledger.Want{Name: grant.Name, Branch: r.Want.Branch}
-	defer func() {
-		ended := release(ctx, l, want, root)
-		if ended == nil || fault.ClassOf(ended) == fault.Lost {
-			tidy(l, witness.Remove())
-		} else { // somebody has to free it, and this is the proof that we did not
-			ended = errors.Join(stillHeld(l, grant, code, err, ended), witness.Close())
-		}
-		err = errors.Join(err, ended)
-	}()
+	defer func() { err = errors.Join(err, h.giveBack(ctx, ending{ran: true, code: code, failure: err})) }()
 	if ctx.Err() != nil { // told to stop before there was a command to tell
 		return 0, context.Cause(ctx)
 	}
-	if r.Taken != nil {
-		r.Taken(grant)
+	for _, g := range h.grants() {
+		if r.Taken != nil {
+			r.Taken(g)
+		}
 	}
 	// From here on signals are the command's: child passes them on, and we
 	// wait for it whatever happens.
 	req := child.Request{
 		Argv:   r.Argv,
-		Env:    append(withoutLease(r.Environ), grant.Environ(root)...),
+		Env:    append(withoutLease(r.Environ), h.environ()...),
 		Stdin:  r.Stdin,
 		Stdout: r.Stdout,
 		Stderr: r.Stderr,
 	}
 	if !r.Close { // an orphan of ours works on under the lease
-		req.Inherit = []*os.File{witness.File()}
+		req.Inherit = []*os.File{h.record.witness.File()}
 		req.Started = func(pid int) {
-			if err := witness.Runs(pid); err != nil {
-				l.Notice("the command counts as alive by its witness alone: %v", err)
+			if err := h.record.witness.Runs(pid); err != nil {
+				parts[0].Ledger.Notice("the command counts as alive by its witness alone: %v", err)
 			}
 		}
 	}
@@ -80,18 +82,29 @@ func Run(ctx context.Context, l *ledger.Ledger, r Running) (code int, err error)
 	return result.Code, err
 }
 
+// An ending is how a run came to where it gives its leases back.
+type ending struct {
+	ran     bool  // all were taken
+	code    int   // of the command
+	failure error // of starting it
+}
+
+func (e ending) String() string {
+	switch {
+	case !e.ran || e.failure != nil:
+		return "the command did not run"
+	case e.code != 0:
+		return fmt.Sprintf("the command ended with exit code %d", e.code)
+	}
+	return "the command succeeded (exit code 0)"
+}
+
 // stillHeld says of a lease that was not given back how the command ended all the
 // same, and how the lease is freed.
-func stillHeld(l *ledger.Ledger, g Grant, code int, failure, ended error) error {
+func stillHeld(l *ledger.Ledger, g Grant, how ending, ended error) error {
 	f, ok := errors.AsType[*fault.Error](ended)
 	if !ok || f.Class != fault.Unreachable {
 		return ended
-	}
-	how := "the command succeeded (exit code 0)"
-	if failure != nil {
-		how = "the command did not run"
-	} else if code != 0 {
-		how = fmt.Sprintf("the command ended with exit code %d", code)
 	}
 	f.What = fmt.Sprintf("%s, but the lease %s at %s counts as held by operation %s still, since it is not known to be given back: %s", how, g.Name, g.Remote, g.Operation, f.What)
 	return f.WithHint("when %s answers again: %s   (in this clone it needs nobody's word)", g.Remote, l.Command("git", "lease", "recover", g.Name))
@@ -106,20 +119,21 @@ func withoutLease(environ []string) []string {
 	})
 }
 
-// release gives the lease back after the command, trying for a while when the
-// authority cannot be reached: nobody else can, but by breaking it.
-func release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.Root) error {
+// patience is how often one tries to give a lease back when the authority cannot be
+// reached: nobody else can, but by breaking it.
+const patience = 6
+
+// release gives the lease back after the command, trying so often at most.
+func release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.Root, tries int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	for try := range 5 {
+	for try := 1; ; try++ {
 		_, err := GiveBack(ctx, l, w, root)
-		if fault.ClassOf(err) != fault.Unreachable || ledger.IsRefusal(err) {
+		if fault.ClassOf(err) != fault.Unreachable || ledger.IsRefusal(err) || try >= tries {
 			return err
 		}
-		if ledger.Pause(ctx, ledger.Backoff(try+3, 5*time.Second)) != nil {
+		if ledger.Pause(ctx, ledger.Backoff(try+2, 5*time.Second)) != nil {
 			return err
 		}
 	}
-	_, err := GiveBack(ctx, l, w, root)
-	return err
 }

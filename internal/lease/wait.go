@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -35,6 +36,7 @@ type Waiter struct {
 	start   time.Time
 	looks   int
 	told    ulid.ULID
+	yielded bool
 }
 
 // NewWaiter begins a wait.
@@ -55,4 +57,29 @@ func (w *Waiter) Again(ctx context.Context, h event.Hold) bool {
 	pause := min(ledger.Backoff(w.looks+2, maxPoll), left)
 	w.looks++
 	return ledger.Pause(ctx, pause) == nil
+}
+
+// errAfterYou ends a look by the finding that others are to look first.
+var errAfterYou = errors.New("others are let look first")
+
+// yields reports, once, whether somebody who comes with time to wait, and finds the lease
+// of v free, is to let others look first: where it was given back a moment ago from here.
+// Those who wait look now and then. Who gives the lease back and comes again at once, in
+// a loop, say, would be there before them each time, and they would starve.
+//
+// By the clock of this machine alone, and for politeness: where it is wrong, somebody waits
+// for another look.
+func (w *Waiter) yields(l *ledger.Ledger, v ledger.View, actor string) bool {
+	if w.yielded || w.looks > 0 || w.waiting.Limit == 0 || v.Tip == nil || v.Tip.Kind != event.Release {
+		return false
+	}
+	ago := l.Now().Sub(v.Tip.Time) // which has no fractions of a second
+	w.yielded = v.Tip.Actor == actor && v.Tip.By.Host == l.Host && ago >= 0 && ago < maxPoll+time.Second
+	return w.yielded
+}
+
+// yield waits until all who wait have had a look, or their limit is over; or until ctx is
+// done, which it reports.
+func (w *Waiter) yield(ctx context.Context) error {
+	return ledger.Pause(ctx, max(0, min(maxPoll, w.waiting.Limit-time.Since(w.start))))
 }

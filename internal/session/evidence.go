@@ -46,13 +46,19 @@ type Clone struct {
 	Witness uint64 `json:"witness"` // inode of the operation's witness
 }
 
+// A LeaseAt is one lease of one authority.
+type LeaseAt struct {
+	Remote string `json:"remote"` // the authority
+	Lease  string `json:"lease"`
+}
+
 // A Record is what an operation leaves in its clone at its start. What tells
 // about the machine is in salted digests: enough to compare, nothing to read.
 type Record struct {
 	Format    int       `json:"format"`
 	Operation ulid.ULID `json:"operation"`
-	Remote    string    `json:"remote"` // the authority
-	Lease     string    `json:"lease"`
+	LeaseAt
+	Further []LeaseAt `json:"further,omitempty"` // leases that it took together with that one
 
 	Salt      string `json:"salt"`
 	Machine   string `json:"machine,omitempty"`
@@ -72,6 +78,9 @@ type Record struct {
 }
 
 const recordFormat = 1
+
+// leases are those that the operation took, or was about to, and is not known to have lost.
+func (r Record) leases() []LeaseAt { return append([]LeaseAt{r.LeaseAt}, r.Further...) }
 
 // newRecord fills in where and who.
 func newRecord(r Record, at Place, start string) Record {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -15,8 +16,7 @@ import (
 // Work says what an operation is about to do, for those who ask later whether
 // it still does.
 type Work struct {
-	Remote string // the authority
-	Lease  string
+	Lease LeaseAt // that it takes, before any other
 	// Tie is the PID of a process that the operation is to last as long as; 0
 	// for one that lasts as long as its witness is locked.
 	Tie int
@@ -28,7 +28,7 @@ var ErrNoProcess = errors.New("there is no such process")
 // Begin locks the witness of a new operation, like Witness, and records where
 // it runs. The error is ErrNoProcess when Work names no process.
 func (d Dir) Begin(op ulid.ULID, work Work) (*Witness, error) {
-	r := Record{Operation: op, Remote: work.Remote, Lease: work.Lease, PID: os.Getpid(), Tied: work.Tie != 0}
+	r := Record{Operation: op, LeaseAt: work.Lease, PID: os.Getpid(), Tied: work.Tie != 0}
 	if r.Tied {
 		r.PID = work.Tie
 		if err := CanTie(r.PID); err != nil {
@@ -62,6 +62,32 @@ func (w *Witness) Runs(pid int) error {
 	}
 	r.Command, r.CommandStart = pid, r.digest("start", seen.Start)
 	return writeJSON(w.dir.record(w.op), r)
+}
+
+// Takes adds to the record of a begun operation that it takes one more lease.
+func (w *Witness) Takes(lease LeaseAt) error {
+	var r Record
+	if err := readJSON(w.dir.record(w.op), &r); err != nil {
+		return err
+	}
+	r.Further = append(r.Further, lease)
+	return writeJSON(w.dir.record(w.op), r)
+}
+
+// End takes leases that were given back, or taken off the operation, from its record, and
+// closes the witness. Where none is left all files go, as with Remove: while one is,
+// somebody may have to be told by them whether the operation lives.
+func (w *Witness) End(ended ...LeaseAt) error {
+	var r Record
+	if readJSON(w.dir.record(w.op), &r) != nil { // it tells nobody anything
+		return w.Remove()
+	}
+	left := slices.DeleteFunc(r.leases(), func(l LeaseAt) bool { return slices.Contains(ended, l) })
+	if len(left) == 0 {
+		return w.Remove()
+	}
+	r.LeaseAt, r.Further = left[0], left[1:]
+	return errors.Join(writeJSON(w.dir.record(w.op), r), w.Close())
 }
 
 // CanTie says why an operation cannot be tied to the process with a PID. The
@@ -116,9 +142,9 @@ func (d Dir) Evidence(op ulid.ULID) (Evidence, error) {
 	return e, nil
 }
 
-// Forget removes what is left of a recorded operation that has ended. It leaves
-// everything as it is while a process has the witness: that one will.
-func (d Dir) Forget(op ulid.ULID) error {
+// Forget removes what is left of a recorded operation that has ended on a lease, as End
+// does. It leaves everything as it is while a process has the witness: that one will.
+func (d Dir) Forget(op ulid.ULID, ended LeaseAt) error {
 	if !d.Recorded(op) {
 		return nil
 	}
@@ -129,19 +155,19 @@ func (d Dir) Forget(op ulid.ULID) error {
 	if err != nil {
 		return err
 	}
-	return w.Remove()
+	return w.End(ended)
 }
 
 // Sweep forgets the operations on a lease but the one that holds it: they have
-// ended, whether or not they came to tidy up.
-func (d Dir) Sweep(remote, lease string, but ulid.ULID) error {
+// ended there, whether or not they came to tidy up.
+func (d Dir) Sweep(on LeaseAt, but ulid.ULID) error {
 	ids, err := Store{d, "witness"}.List()
 	for _, id := range ids {
 		var r Record
-		if id == but || readJSON(d.record(id), &r) != nil || r.Remote != remote || r.Lease != lease {
+		if id == but || readJSON(d.record(id), &r) != nil || !slices.Contains(r.leases(), on) {
 			continue
 		}
-		err = errors.Join(err, d.Forget(id))
+		err = errors.Join(err, d.Forget(id, on))
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 func TestBegin(t *testing.T) {
 	common := t.TempDir()
 	d := session.Open(common)
-	op, work := session.NewID(time.Now()), session.Work{Remote: "origin", Lease: "main"}
+	op, work := session.NewID(time.Now()), session.Work{Lease: session.LeaseAt{Remote: "origin", Lease: "main"}}
 	w, err := d.Begin(op, work)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestBegin(t *testing.T) {
 	if _, err := d.Begin(op, work); !errors.Is(err, session.ErrAlive) {
 		t.Errorf("begun twice: %v", err)
 	}
-	if err := d.Forget(op); err != nil || !d.Recorded(op) {
+	if err := d.Forget(op, session.LeaseAt{Remote: "origin", Lease: "main"}); err != nil || !d.Recorded(op) {
 		t.Errorf("a live operation is forgotten: %v", err)
 	}
 	if err := w.Close(); err != nil {
@@ -55,7 +55,7 @@ func TestBegin(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Forget(op); err != nil || d.Recorded(op) {
+	if err := d.Forget(op, session.LeaseAt{Remote: "origin", Lease: "main"}); err != nil || d.Recorded(op) {
 		t.Errorf("forget: %v", err)
 	}
 	judge(session.Unknown, "no record of it")
@@ -70,14 +70,14 @@ func TestSweep(t *testing.T) {
 	begin := func(remote, lease string) (*session.Witness, func() bool) {
 		t.Helper()
 		op := session.NewID(time.Now())
-		w, err := d.Begin(op, session.Work{Remote: remote, Lease: lease})
+		w, err := d.Begin(op, session.Work{Lease: session.LeaseAt{Remote: remote, Lease: lease}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return w, func() bool { return d.Recorded(op) }
 	}
 	op := session.NewID(time.Now())
-	holder, err := d.Begin(op, session.Work{Remote: "origin", Lease: "main"})
+	holder, err := d.Begin(op, session.Work{Lease: session.LeaseAt{Remote: "origin", Lease: "main"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.Sweep("origin", "main", op); err != nil {
+	if err := d.Sweep(session.LeaseAt{Remote: "origin", Lease: "main"}, op); err != nil {
 		t.Error(err)
 	}
 	if hasEnded() || !hasLive() || !hasElsewhere() || !hasDocs() || !d.Recorded(op) {

@@ -64,7 +64,10 @@ func (d Dir) FromEnv(env func(string) string) (Source, error) {
 			if err != nil {
 				return Source{}, fault.New(fault.Usage, "GIT_LEASE_OPERATION: %w", err)
 			}
-			s.have.Holds = []HoldNote{{env("GIT_LEASE_REMOTE"), name, id}}
+			s.have.Holds, err = holdsOf(HoldNote{env("GIT_LEASE_REMOTE"), name, id}, env(HoldsVar))
+			if err != nil {
+				return Source{}, fault.New(fault.Usage, HoldsVar+": %w", err)
+			}
 		}
 		return s, nil
 	}
@@ -72,6 +75,42 @@ func (d Dir) FromEnv(env func(string) string) (Source, error) {
 		return Source{kind: FromFile, path: d.Path("session", hashName(name))}, nil
 	}
 	return Source{kind: NoSource}, nil
+}
+
+// HoldsVar is the variable that has all holds of a command, where GIT_LEASE_NAME and its
+// like have the first.
+const HoldsVar = "GIT_LEASE_HOLDS"
+
+// HoldLine is the line of a hold in HoldsVar: its fence, its authority and its lease, with
+// tabs between them. The name comes last, since that alone may have spaces: a shell's
+// "read -r fence remote name" understands it.
+func HoldLine(fence uint64, remote, name string) string {
+	return fmt.Sprintf("%d\t%s\t%s", fence, remote, name)
+}
+
+// holdsOf are the first hold and those of its operation in lines. Lines without
+// it were left by an operation around this one, which took another lease since.
+func holdsOf(first HoldNote, lines string) ([]HoldNote, error) {
+	holds := []HoldNote{first}
+	within := false
+	for line := range strings.SplitSeq(strings.Trim(lines, "\n"), "\n") {
+		if line == "" {
+			continue
+		}
+		words := strings.SplitN(line, "\t", 3)
+		if len(words) != 3 {
+			return nil, fmt.Errorf("the line %q is not a fence, a remote and a lease's name, with tabs between", line)
+		}
+		if h := (HoldNote{words[1], words[2], first.Operation}); h == first {
+			within = true
+		} else {
+			holds = append(holds, h)
+		}
+	}
+	if !within {
+		holds = holds[:1]
+	}
+	return holds, nil
 }
 
 // Kind says where the token is kept.

@@ -259,7 +259,7 @@ func TestReadingCreatesNothing(t *testing.T) {
 	if e, err := d.Evidence(id); err != nil || e.Record != nil || e.Witness != session.NoWitness {
 		t.Errorf("evidence: got %+v, %v", e, err)
 	}
-	if err := errors.Join(d.Forget(id), d.Sweep("origin", "main", id)); err != nil || d.Recorded(id) {
+	if err := errors.Join(d.Forget(id, session.LeaseAt{Remote: "origin", Lease: "main"}), d.Sweep(session.LeaseAt{Remote: "origin", Lease: "main"}, id)); err != nil || d.Recorded(id) {
 		t.Errorf("forget and sweep: %v", err)
 	}
 	if err := d.Journal().Remove(id); err != nil {
