@@ -125,3 +125,29 @@ func TestTie(t *testing.T) {
 		t.Errorf("%+v of %+v", j, e.Record)
 	}
 }
+
+// An operation that takes several leases is on record for each until the last has ended.
+func TestRecordOfSeveral(t *testing.T) {
+	d := session.Open(t.TempDir())
+	main, docs := session.LeaseAt{Remote: "origin", Lease: "main"}, session.LeaseAt{Remote: "fork", Lease: "docs"}
+	op := session.NewID(time.Now())
+	w, err := d.Begin(op, session.Work{Lease: main})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Takes(docs), d.Sweep(main, session.NewID(time.Now())), w.Close()); err != nil || !d.Recorded(op) {
+		t.Fatalf("while it lives: %v", err)
+	}
+	if err := d.Sweep(session.LeaseAt{Remote: "origin", Lease: "docs"}, session.NewID(time.Now())); err != nil || !d.Recorded(op) {
+		t.Errorf("with another lease: %v", err)
+	}
+	if err := d.Forget(op, main); err != nil || !d.Recorded(op) {
+		t.Errorf("with one ended: %v", err)
+	}
+	if e, err := d.Evidence(op); err != nil || e.Witness != session.Free || e.Record.LeaseAt != docs || e.Record.Further != nil {
+		t.Errorf("%+v, %v", e.Record, err)
+	}
+	if err := d.Sweep(docs, session.NewID(time.Now())); err != nil || d.Recorded(op) {
+		t.Errorf("with both ended: %v", err)
+	}
+}

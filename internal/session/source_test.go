@@ -263,3 +263,30 @@ func TestNoteAtOnce(t *testing.T) {
 		t.Errorf("got %d holds, %v, want all 8", len(got.Holds), err)
 	}
 }
+
+// GIT_LEASE_HOLDS names further leases, but only beside the one that GIT_LEASE_NAME has.
+func TestHoldsVar(t *testing.T) {
+	d, op := session.Open(t.TempDir()), session.NewID(time.Now())
+	holds := func(lines string) ([]session.HoldNote, error) {
+		vars := map[string]string{"GIT_LEASE_TOKEN": session.NewRoot().Hex(), "GIT_LEASE_OPERATION": op.String(), "GIT_LEASE_NAME": "my docs",
+			"GIT_LEASE_REMOTE": "origin", session.HoldsVar: lines}
+		source, err := d.FromEnv(func(name string) string { return vars[name] })
+		if err != nil {
+			return nil, err
+		}
+		have, err := source.Load()
+		return have.Holds, err
+	}
+	docs, main := session.HoldNote{Remote: "origin", Name: "my docs", Operation: op}, session.HoldNote{Remote: ".", Name: "main", Operation: op}
+	both := session.HoldLine(7, ".", "main") + "\n" + session.HoldLine(9, "origin", "my docs")
+	for lines, want := range map[string][]session.HoldNote{
+		"": {docs}, both: {docs, main}, both + "\n": {docs, main}, session.HoldLine(7, ".", "main"): {docs},
+	} {
+		if got, err := holds(lines); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, %v", lines, got, err)
+		}
+	}
+	if got, err := holds("7 . main"); fault.ClassOf(err) != fault.Usage {
+		t.Errorf("without tabs: %v, %v", got, err)
+	}
+}
