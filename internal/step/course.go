@@ -74,7 +74,7 @@ type Word struct {
 func (c *Course) Run(ctx context.Context) error {
 	v, err := c.Ledger.Fetch(ctx, c.Want)
 	if err != nil {
-		return err
+		return c.notBegun(ctx, err)
 	}
 	if v.Problem != nil {
 		return v.Problem
@@ -88,8 +88,8 @@ func (c *Course) Run(ctx context.Context) error {
 		if s == nil || s.Run == "" && !s.Outcome.Ends() && c.Word.Done != s.Name {
 			return c.strange(hold.Pending()[0])
 		}
-		if err := ctx.Err(); err != nil {
-			return c.stopped(ctx, *s)
+		if ctx.Err() != nil {
+			return c.stopped(ctx, s.Name)
 		}
 		outcome, err := c.do(ctx, s, hold.Fence)
 		if err != nil {
@@ -319,9 +319,22 @@ func (c *Course) unfinished(s Step) error {
 		WithFacts(facts)
 }
 
+// notBegun is the fault of steps of which the hold could not be read.
+func (c *Course) notBegun(ctx context.Context, cause error) error {
+	i := slices.IndexFunc(c.Steps, func(s Step) bool { return !s.Outcome.Ends() })
+	if ctx.Err() != nil && i >= 0 {
+		return c.stopped(ctx, c.Steps[i].Name)
+	}
+	if f, ok := errors.AsType[*fault.Error](cause); ok && f.Class == fault.Unreachable {
+		f.What = "the steps could not go on: " + f.What
+		f.WithHint("%s", c.resume())
+	}
+	return cause
+}
+
 // stopped is the fault of a motion that was told to stop before a step.
-func (c *Course) stopped(ctx context.Context, s Step) error {
-	return errors.Join(context.Cause(ctx), fault.New(fault.Failed, "stopped before the step %s, and the lease %s stays held until it is done, or given up", s.Name, c.Want.Name).
+func (c *Course) stopped(ctx context.Context, name string) error {
+	return errors.Join(context.Cause(ctx), fault.New(fault.Failed, "stopped before the step %s, and the lease %s stays held until it is done, or given up", name, c.Want.Name).
 		WithHint("%s   (or, to give up: %s)", c.resume(), c.abort()))
 }
 
