@@ -105,6 +105,17 @@ func betweenStories() []seeded {
 func aboutTheChain() []seeded {
 	return []seeded{
 		{code: "lease-held-by-done-operation", seed: func(a author, _ seat) { a.tell(telling{acts: []event.Event{a.takes(a.lands().ID)}}) }},
+		{code: "steps-unfinished", reason: true, seed: func(a author, _ seat) { a.steps(byLanding, breaks) }},
+		{code: "steps-unfinished", reason: true, seed: func(a author, _ seat) { a.steps(byItself, done, breaks) }},
+		{code: "steps-unfinished", reason: true, seed: func(a author, _ seat) { // announced under a free lease
+			a.landsWithSteps(a.l.NewID())
+		}},
+		{code: "steps-unfinished", reason: true, seed: altered(func(_ author, r *note.Record) { r.Steps = []note.Step{{Name: "upload"}} })},
+		{code: "steps-unfinished", seed: func(a author, _ seat) { a.steps(byLanding, fails) }},
+		{code: "steps-unfinished", seed: func(a author, _ seat) { a.steps(byItself, done, unknown, takesOver) }},
+		{code: "steps-without-record", bare: true, seed: func(a author, _ seat) { a.steps(byLanding, done, done, releases) }},
+		{code: "steps-without-record", bare: true, seed: func(a author, _ seat) { a.steps(byLanding, fails, aborts) }},
+		{code: "steps-without-record", bare: true, seed: func(a author, _ seat) { a.steps(byLanding, done, recordsEnd, aborts) }},
 		{code: "branch-under-two-leases", seed: func(a author, _ seat) { a.adopts("second") }},
 		{code: "operation-unfinished", seed: func(a author, s seat) {
 			s.write(map[string]string{"new": "content\n"})

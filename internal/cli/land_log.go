@@ -24,10 +24,10 @@ func landLogCommand() *command {
 		about: `
 Lists the landings under the target's lease, newest first, with the overrides
 that moved refs past it. It marks those that landed without a verification,
-those of which only a repair by git land reconcile tells, and those that the
-branch no longer has: an override took them off, or somebody did past the tool.
-In brackets is the unit, where --unit or a branch gave one. It takes and needs
-no lease.`,
+those of which only a repair by git land reconcile tells, those whose steps are
+not done, and those that the branch no longer has: an override took them off, or
+somebody did past the tool. In brackets is the unit, where --unit or a branch gave
+one. It takes and needs no lease.`,
 		examples: `
 git land log -n 5
 git land log --json --onto release/1.x`,
@@ -51,9 +51,11 @@ type entryJSON struct {
 	// actor, host and time are those of the repair, and why is its reason.
 	Repaired string `json:"repaired,omitempty"`
 	Why      string `json:"why,omitempty"`
-	Author   string `json:"author,omitempty"`  // of the commit
-	Gone     bool   `json:"gone,omitempty"`    // from its branch
-	Removed  bool   `json:"removed,omitempty"` // by an override
+	// Steps are those that follow it, with how they went by the log.
+	Steps   []note.Step `json:"steps,omitempty"`
+	Author  string      `json:"author,omitempty"`  // of the commit
+	Gone    bool        `json:"gone,omitempty"`    // from its branch
+	Removed bool        `json:"removed,omitempty"` // by an override
 	// OtherVerdicts were found on the landed tree, before or since, and are not those of
 	// the record.
 	OtherVerdicts []note.Verification `json:"other_verdicts,omitempty"`
@@ -112,7 +114,7 @@ func (c *call) nothingMore() error {
 func newEntryJSON(e land.Entry) entryJSON {
 	a := e.Event.By
 	entry := entryJSON{landingJSON: newLandingJSON(a.Land), Subject: e.Subject, Actor: e.Event.Actor, Host: a.Host, Time: e.Event.Time,
-		Operation: a.Operation.String(), Sequence: e.Event.Seq, Event: e.Event.OID, Record: e.Record, Author: e.Author, Gone: e.Gone, Removed: e.Removed, OtherVerdicts: e.Others}
+		Operation: a.Operation.String(), Sequence: e.Event.Seq, Event: e.Event.OID, Record: e.Record, Steps: e.Steps, Author: e.Author, Gone: e.Gone, Removed: e.Removed, OtherVerdicts: e.Others}
 	if f := a.Finding; f != nil {
 		entry.Repaired, entry.Why = f.Code, a.Reason
 	}
@@ -166,6 +168,7 @@ func (c *call) printEntry(e land.Entry) {
 	if e.Record != nil && len(e.Record.Allowed) > 0 {
 		c.out.printf("  %s", paint(yellow, "--allow "+strings.Join(e.Record.Allowed, ", ")))
 	}
+	c.printSteps(e)
 	if repair != nil {
 		text := fmt.Sprintf("REPAIRED (%s) by %s", repair.Code, e.Event.Actor)
 		if reason := e.Event.By.Reason; reason != "" && reason != because {
@@ -180,6 +183,35 @@ func (c *call) printEntry(e land.Entry) {
 		c.out.printf("  %s", paint(red, "GONE: "+landing.Branch.Branch()+" does not have it, and no override took it off"))
 	}
 	c.out.printf("\n")
+}
+
+// printSteps says how the steps after a landing ended, or which are to come.
+func (c *call) printSteps(e land.Entry) {
+	steps := e.Steps
+	if e.Record != nil && (e.Record.End != nil || len(steps) == 0) {
+		steps = e.Record.Steps
+	}
+	var done, open []string
+	for _, s := range steps {
+		switch {
+		case s.Outcome.Ends():
+			done = append(done, s.Name)
+		case s.Outcome != "":
+			open = append(open, fmt.Sprintf("%s (%s)", s.Name, s.Outcome))
+		default:
+			open = append(open, s.Name)
+		}
+	}
+	if len(done) > 0 {
+		c.out.printf("  steps done: %s", strings.Join(done, ", "))
+	}
+	switch {
+	case len(open) == 0:
+	case e.Record != nil && e.Record.End != nil:
+		c.out.printf("  %s", paint(red, fmt.Sprintf("STEPS GIVEN UP because: %s; not done: %s", e.Record.End.Reason, strings.Join(open, ", "))))
+	default:
+		c.out.printf("  %s", paint(yellow, "steps not done: "+strings.Join(open, ", ")))
+	}
 }
 
 // updates says which refs an override moved, from where to where.

@@ -180,7 +180,7 @@ func (c *call) printReport(l *ledger.Ledger, report reconcile.Report, r reconcil
 func disagreement(l *ledger.Ledger, report reconcile.Report, r reconcile.Request) error {
 	fixable, reasons := 0, 0
 	for _, f := range report.Findings {
-		switch can, reason := f.Code.Fixable(); {
+		switch can, reason := f.Fixable(); {
 		case can && reason:
 			reasons++
 		case can:

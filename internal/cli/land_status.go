@@ -162,6 +162,9 @@ func (c *call) printStatus(o land.Outlook) {
 	default:
 		row(yellow, "lease", o.Lease+" is held by "+lease.Describe(*o.Hold, c.env.Now()))
 	}
+	if o.Hold != nil && o.Hold.Steps != "" {
+		row(yellow, "steps", lease.Coming(*o.Hold)+", of "+o.Hold.Motion.String())
+	}
 	if o.Lost != nil {
 		row(red, "lost", o.Lost.What)
 	}

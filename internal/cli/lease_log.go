@@ -53,6 +53,7 @@ type eventJSON struct {
 	Reason   string        `json:"reason,omitempty"`
 	Adopt    *adoptionJSON `json:"adopt,omitempty"`
 	Land     *landingJSON  `json:"land,omitempty"`
+	Step     *stepJSON     `json:"step,omitempty"`
 	// Updates are the refs that an override moved.
 	Updates []event.Update `json:"updates,omitempty"`
 	// Announced means that they had still to move, in a push of their own.
@@ -76,6 +77,16 @@ type landingJSON struct {
 	Tree       object.OID `json:"tree"`
 	Unverified string     `json:"unverified,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
+	// StepNames are those of the steps that follow it.
+	StepNames []string `json:"step_names,omitempty"`
+}
+
+// A stepJSON is how a step of a motion went.
+type stepJSON struct {
+	Motion  string        `json:"motion"`
+	Name    string        `json:"name"`
+	Outcome event.Outcome `json:"outcome"`
+	Took    uint64        `json:"duration_ms"`
 }
 
 // timeLayout is git's own, for --date=iso.
@@ -158,6 +169,10 @@ func (c *call) printEvent(e event.Event) {
 		kind.style = green
 	case event.Break, event.Recover, event.Override:
 		kind.style = red
+	case event.Step:
+		if kind.style = green; !e.By.Step.Outcome.Ends() {
+			kind.style = red
+		}
 	}
 	if did := deed(e); did != "" {
 		who += "  " + did
@@ -179,6 +194,15 @@ func deed(e event.Event) string {
 			text += "and took it, "
 		}
 	}
+	if s := e.By.Step; s != nil {
+		text = s.Name + " " + string(s.Outcome) + ", "
+		if s.Took > 0 {
+			text = fmt.Sprintf("%s %s in %.1fs, ", s.Name, s.Outcome, float64(s.Took)/1000)
+		}
+	}
+	if h := e.State.Hold; e.Kind != event.Land && h != nil && h.TakenBy == e.ID && h.Steps != "" {
+		text += "for the steps " + strings.Join(h.Pending(), " ") + ", "
+	}
 	if e.By.Announced {
 		text += "announced "
 	}
@@ -192,6 +216,9 @@ func deed(e event.Event) string {
 		text += fmt.Sprintf("%s as %s on %s, ", l.Unit, l.Commit.Short(), l.Branch.Branch())
 		if l.Unverified != "" {
 			text += fmt.Sprintf("UNVERIFIED (%s) because: %s, ", l.Unverified, l.Reason)
+		}
+		if l.Steps != "" {
+			text += "with the steps " + l.Steps + ", "
 		}
 	}
 	if e.By.Reason != "" && (e.By.Land == nil || e.By.Reason != e.By.Land.Reason) {
@@ -221,6 +248,9 @@ func (c *call) eventJSON(e event.Event) eventJSON {
 	if !e.By.Target.IsZero() {
 		j.Target = e.By.Target.String()
 	}
+	if s := e.By.Step; s != nil {
+		j.Step = &stepJSON{s.Motion.String(), s.Name, s.Outcome, s.Took}
+	}
 	if e.By.Land != nil {
 		landing := newLandingJSON(e.By.Land)
 		j.Land = &landing
@@ -229,5 +259,5 @@ func (c *call) eventJSON(e event.Event) eventJSON {
 }
 
 func newLandingJSON(l *event.Landing) landingJSON {
-	return landingJSON{l.ID.String(), l.Unit, l.Branch, l.Base, l.Commit, l.Tree, l.Unverified, l.Reason}
+	return landingJSON{l.ID.String(), l.Unit, l.Branch, l.Base, l.Commit, l.Tree, l.Unverified, l.Reason, strings.Fields(l.Steps)}
 }

@@ -58,11 +58,19 @@ type holdJSON struct {
 	Fence     uint64    `json:"fence"`
 	Own       bool      `json:"own"`                 // by this session
 	Announced string    `json:"announced,omitempty"` // a landing that has not ended
+	// Motion is that whose Steps are to come; Stuck is how the first of them went last,
+	// if it was tried.
+	Motion string        `json:"motion,omitempty"`
+	Steps  []string      `json:"steps,omitempty"`
+	Stuck  event.Outcome `json:"stuck,omitempty"`
 }
 
 func (c *call) hold(h event.Hold, own bool) *holdJSON {
-	j := &holdJSON{h.Operation.String(), h.Holder, h.Host, h.Purpose, h.Since,
-		max(0, int(c.env.Now().Sub(h.Since).Seconds())), h.Fence, own, ""}
+	j := &holdJSON{Operation: h.Operation.String(), Holder: h.Holder, Host: h.Host, Purpose: h.Purpose, Since: h.Since,
+		Age: max(0, int(c.env.Now().Sub(h.Since).Seconds())), Fence: h.Fence, Own: own, Steps: h.Pending(), Stuck: h.Stuck}
+	if !h.Motion.IsZero() {
+		j.Motion = h.Motion.String()
+	}
 	if !h.Intent.IsZero() {
 		j.Announced = h.Intent.String()
 	}
@@ -191,6 +199,11 @@ func (c *call) printLease(l *ledger.Ledger, s lease.Status, own session.Root, un
 		c.out.printf("%s%s by %s\n", paint(yellow, s.State), whose, lease.Describe(*s.Tip.State.Hold, c.env.Now()))
 		if h := s.Tip.State.Hold; !h.Intent.IsZero() {
 			c.out.printf("  landing %s was announced, and %s\n", h.Intent, announced(l, s, unfinished))
+		} else if h.Steps != "" {
+			c.out.printf("  %s\n", paint(yellow, lease.Coming(*h)))
+			if way := wayOn(l, s, own, unfinished); way != "" {
+				c.out.printf("  hint: %s\n", way)
+			}
 		}
 	}
 }
@@ -211,4 +224,19 @@ func announced(l *ledger.Ledger, s lease.Status, unfinished []land.Unfinished) s
 		return "may be under way elsewhere, " + unfinished[i].Doubt + ": " + unfinished[i].Next
 	}
 	return "died in this clone: " + unfinished[i].Next
+}
+
+// wayOn is how the steps that are to come under a lease come to their end; "" where
+// somebody is at them here.
+func wayOn(l *ledger.Ledger, s lease.Status, own session.Root, unfinished []land.Unfinished) string {
+	h := s.Tip.State.Hold
+	i := slices.IndexFunc(unfinished, func(u land.Unfinished) bool { return u.Under(h.Operation) })
+	switch {
+	case i >= 0 && unfinished[i].Alive:
+		return ""
+	case i >= 0, lease.Owns(own, s.Tip):
+		return lease.StepsCommands(l, *h)
+	}
+	return fmt.Sprintf("not by this clone: ask its holder, or, if it is dead: %s   (then: %s)",
+		l.Command("git", "lease", "break", s.Name, "--operation", h.Operation.String(), "--reason", "WHY", "--acquire"), l.Command("git", "land", "resume", h.Operation.String()))
 }

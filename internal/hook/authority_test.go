@@ -156,6 +156,16 @@ func (a *authority) land(n byte, branch object.Ref, base, commit object.OID) eve
 // lands is the ordinary landing of next.
 func (a *authority) lands(n byte) event.Event { return a.land(n, mainRef, a.base, a.next) }
 
+// withStep is a landing that the step upload follows.
+func withStep(e event.Event) event.Event {
+	e.By.Land.Steps = "upload"
+	return e
+}
+
+func step(n byte, motion ulid.ULID, o event.Outcome) event.Event {
+	return event.Event{Kind: event.Step, By: event.By{Operation: op(n), Step: &event.StepResult{Motion: motion, Name: "upload", Outcome: o}}}
+}
+
 func override(updates ...event.Update) event.Event {
 	return event.Event{Kind: event.Override, By: event.By{Operation: op(8), Reason: "it burns", Updates: updates}}
 }

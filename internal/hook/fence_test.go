@@ -191,6 +191,26 @@ func overrides() []fencing {
 func histories() []fencing {
 	return []fencing{
 		{"an acquire", func(a *authority) []event.Update { a.begun(); return []event.Update{a.main(acquire(1))} }, ""},
+		{"a landing that steps follow", func(a *authority) []event.Update {
+			a.begun(acquire(1))
+			return []event.Update{a.main(withStep(a.lands(1))), move(mainRef, a.base, a.next)}
+		}, ""},
+		{"a step, which gives the lease back", func(a *authority) []event.Update {
+			a.begun(acquire(1))
+			e := withStep(a.lands(1))
+			a.begin(e)
+			failed, done := step(1, e.By.Land.ID, event.Failed), step(1, e.By.Land.ID, event.Done)
+			done.By.Secret = secret
+			return []event.Update{a.main(failed, done)}
+		}, ""},
+		{"a step of another than the holder", func(a *authority) []event.Update {
+			a.begun(acquire(1))
+			e := withStep(a.lands(1))
+			a.begin(e)
+			u := a.main(step(1, e.By.Land.ID, event.Done))
+			a.begin(event.Event{Kind: event.Break, By: event.By{Operation: op(2), Target: op(1), Reason: "gone"}})
+			return []event.Update{move(chainRef, a.at(chainRef), u.New)}
+		}, "does not descend from"},
 		{"a landing by another than the holder", func(a *authority) []event.Update {
 			a.begun()
 			u := a.main(a.lands(2))

@@ -193,6 +193,8 @@ type Entry struct {
 	Record  *note.Record // nil when there is none for the event
 	Subject string       // of the landed commit; empty when this clone lacks it
 	Author  string       // of the landed commit, "Name <email>"; likewise
+	// Steps are those that follow it, with how they went by the chain.
+	Steps []note.Step
 	// Gone means that the branch does not have the landing now, and Removed that it was
 	// an override which took it off.
 	Gone, Removed bool

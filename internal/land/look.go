@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/oklog/ulid/v2"
+
 	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/lease"
@@ -132,9 +134,13 @@ func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, 
 		return nil, err
 	}
 	seen := newPresence(l, v)
-	at := v.Base // where the branch was after the event, as far as is known
+	stepped := map[ulid.ULID][]event.StepResult{} // by motion, newest first
+	at := v.Base                                  // where the branch was after the event, as far as is known
 	err = lease.Walk(ctx, l, v, func(e event.Event) bool {
 		entry := Entry{Event: e}
+		if s := e.By.Step; s != nil {
+			stepped[s.Motion] = append(stepped[s.Motion], *s)
+		}
 		switch {
 		case e.Kind == event.Override:
 			for _, u := range e.By.Updates {
@@ -158,6 +164,7 @@ func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, 
 			if entry, failed = entryOf(ctx, l, v, e); failed != nil {
 				return false
 			}
+			entry.Steps = stepsOf(*e.By.Land, stepped[e.By.Land.ID])
 			if e.By.Land.Branch == v.Branch {
 				if entry.Gone, entry.Removed, failed = seen.lacks(ctx, *e.By.Land); failed != nil {
 					return false
@@ -171,6 +178,18 @@ func Log(ctx context.Context, l *ledger.Ledger, w ledger.Want, n int) ([]Entry, 
 		return n == 0 || len(entries) < n
 	})
 	return entries, errors.Join(failed, err)
+}
+
+// stepsOf are the steps that follow a landing, as the results, newest first, say.
+func stepsOf(landing event.Landing, results []event.StepResult) (steps []note.Step) {
+	for _, name := range strings.Fields(landing.Steps) {
+		s := note.Step{Name: name}
+		if i := slices.IndexFunc(results, func(r event.StepResult) bool { return r.Name == name }); i >= 0 {
+			s.Outcome, s.DurationMS = results[i].Outcome, results[i].Took
+		}
+		steps = append(steps, s)
+	}
+	return steps
 }
 
 func entryOf(ctx context.Context, l *ledger.Ledger, v ledger.View, e event.Event) (Entry, error) {

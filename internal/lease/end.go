@@ -40,6 +40,11 @@ func Release(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.
 				return fault.New(fault.Held, "landing %s was announced under the lease %s and has not ended", intent, v.Name).
 					WithHint("git land resume %[1]s   (or, to give it up: git land abort %[1]s --reason WHY; then release again)", released.Operation)
 			}
+			if h := *v.Hold(); h.Steps != "" {
+				return fault.New(fault.Held, "the lease %s is not given back before its steps have ended, or are given up; %s", v.Name, Coming(h)).
+					WithHint("%s", StepsCommands(l, h)).WithFacts(map[string]any{"lease": v.Name, "remote": l.Remote, "state": event.Held,
+					"operation": h.Operation.String(), "motion": h.Motion.String(), "steps": h.Pending(), "stuck": h.Stuck})
+			}
 			_, err := d.Add(ctx, event.Event{Kind: event.Release, By: event.By{
 				Operation: released.Operation, Secret: SecretOf(root, v.Tip)}})
 			return err

@@ -232,11 +232,20 @@ func Held(l *ledger.Ledger, v ledger.View, own bool) *fault.Error {
 		"lease": v.Name, "remote": l.Remote, "state": event.Held, "operation": h.Operation.String(), "holder": h.Holder, "host": h.Host,
 		"purpose": h.Purpose, "since": h.Since, "age_seconds": int(l.Now().Sub(h.Since).Seconds()), "fence": h.Fence, "own": own,
 	}
+	coming := ""
+	if h.Steps != "" {
+		facts["motion"], facts["steps"], facts["stuck"] = h.Motion.String(), h.Pending(), h.Stuck
+		coming = ", " + Coming(*h)
+	}
+	if own && coming != "" {
+		return fault.New(fault.Held, "the lease %s is held by this session already, as operation %s%s", v.Name, h.Operation, coming).
+			WithHint("%s", StepsCommands(l, *h)).WithFacts(facts)
+	}
 	if own {
 		return fault.New(fault.Held, "the lease %s is held by this session already, as operation %s", v.Name, h.Operation).
 			WithHint("%s", l.Command("git", "lease", "release", v.Name)).WithFacts(facts)
 	}
-	return fault.New(fault.Held, "the lease %s is held by %s", v.Name, Describe(*h, l.Now())).
+	return fault.New(fault.Held, "the lease %s is held by %s%s", v.Name, Describe(*h, l.Now()), coming).
 		WithHint("if that operation is dead: %s", FreeCommand(l, v)).
 		WithFacts(facts)
 }
@@ -253,13 +262,15 @@ func isFree(l *ledger.Ledger, v ledger.View, what string) *fault.Error {
 // FreeCommand is the command by which somebody else's lease is freed, if its
 // operation is dead: by the end of its landing, where that has a journal here; with
 // proof, where this clone may have it; else by breaking it, and so that what it
-// announced can be taken over.
+// announced, or the steps that are to come, can be taken over.
 func FreeCommand(l *ledger.Ledger, v ledger.View) string {
 	h := v.Hold()
 	if here, ok := landingHere(l, *h); ok {
 		return l.Command("git", "land", "resume", here.operation.String())
 	}
 	switch {
+	case h.Steps != "":
+		return TakeCommand(l, v)
 	case l.Dir.Recorded(h.Operation):
 		return l.Command("git", "lease", "recover", v.Name)
 	case !h.Intent.IsZero():
@@ -290,7 +301,7 @@ type landingLeft struct {
 }
 
 // landingHere looks for the landing of a hold: that which took the lease, or that
-// which was announced under it.
+// which was announced under it, or whose steps are to come.
 func landingHere(l *ledger.Ledger, h event.Hold) (landingLeft, bool) {
 	ids, err := l.Dir.Journal().List()
 	if err != nil {
@@ -298,7 +309,7 @@ func landingHere(l *ledger.Ledger, h event.Hold) (landingLeft, bool) {
 	}
 	for _, id := range ids {
 		var j struct{ Hold ulid.ULID }
-		if id != h.Operation && (h.Intent.IsZero() || l.Dir.Journal().Load(id, &j) != nil || j.Hold != h.Operation) {
+		if id != h.Operation && (h.Intent.IsZero() && h.Motion.IsZero() || l.Dir.Journal().Load(id, &j) != nil || j.Hold != h.Operation) {
 			continue
 		}
 		alive, _ := l.Dir.Alive(id)

@@ -146,16 +146,19 @@ func factsOf(l *ledger.Ledger, v ledger.View, j session.Judgement) map[string]an
 		"host": h.Host, "verdict": j.Verdict, "comparison": j.Why}
 }
 
-// unfinished refuses to free an operation that announced a landing, or has a
-// journal here: what it did in part has to be finished, or given up, first.
+// unfinished refuses to free an operation that announced a landing, has steps to come, or
+// has a journal here: what it did in part has to be finished, or given up, first.
 func unfinished(l *ledger.Ledger, v ledger.View, j session.Judgement) error {
 	h := v.Hold()
 	here, found := landingHere(l, *h)
-	if h.Intent.IsZero() && !found {
+	if h.Intent.IsZero() && h.Steps == "" && !found {
 		return nil
 	}
 	id, what := h.Operation.String(), "announced a landing that did not end"
-	if h.Intent.IsZero() {
+	switch {
+	case h.Steps != "":
+		what = "did not end: " + Coming(*h)
+	case h.Intent.IsZero():
 		what = "has a landing that did not end"
 	}
 	f := fault.New(fault.Held, "operation %s of %s %s, so it is not recovered; compared: %s", id, h.Holder, what, j.Why).WithFacts(factsOf(l, v, j))
@@ -166,7 +169,7 @@ func unfinished(l *ledger.Ledger, v ledger.View, j session.Judgement) error {
 	}
 	id = here.operation.String()
 	if here.alive {
-		f.What = fmt.Sprintf("operation %s of %s is landing in this clone, as operation %s, so it is not recovered", h.Operation, h.Holder, id)
+		f.What = fmt.Sprintf("operation %s of %s is at work in this clone, as operation %s, so it is not recovered", h.Operation, h.Holder, id)
 		return f.WithHint("let it end, or, to take the lease off it: %s", breaks)
 	}
 	return f.WithHint("%s   (or, to give it up: %s; or, where its clone is gone: %s)", l.Command("git", "land", "resume", id),

@@ -1,6 +1,10 @@
 package reconcile
 
-import "slices"
+import (
+	"slices"
+
+	"gitland/internal/chain"
+)
 
 // A Code says what kind of disagreement a finding is. The words are stable: they
 // stand in repair events and in --json. docs/format.md lists them.
@@ -14,6 +18,7 @@ const (
 	IntentWithoutLand   Code = "intent-without-land"
 	RecordsNotFetched   Code = "records-not-fetched"
 	ChecksNotFetched    Code = "verifications-not-fetched"
+	StepsWithoutRecord  Code = "steps-without-record"
 
 	RecordCommitGone Code = "record-commit-gone"
 	EventCommitGone  Code = "event-commit-gone"
@@ -37,6 +42,7 @@ const (
 	RecordNewer       Code = "record-newer-format"
 	HistoryNotFetched Code = "history-not-fetched"
 	OperationOpen     Code = "operation-unfinished"
+	StepsUnfinished   Code = chain.StepsUnfinished
 	HeldByDone        Code = "lease-held-by-done-operation"
 	TwoLeases         Code = "branch-under-two-leases"
 
@@ -52,8 +58,8 @@ const (
 // others from being looked for comes first.
 func Codes() []Code {
 	return []Code{ChainNewer, ChainDeleted, ChainRewritten, ChainLostEvents, ChainMalformed, ChainUnreadable,
-		HistoryNotFetched, RecordsUnreadable, RecordsNotFetched, ChecksNotFetched, RecordNewer, OperationOpen, TwoLeases, HeldByDone, IntentWithoutLand, AdoptedTipGone,
-		EventCommitGone, RecordCommitGone, EventWithoutRecord, RecordWithoutEvent, CommitWithoutRecord,
+		HistoryNotFetched, RecordsUnreadable, RecordsNotFetched, ChecksNotFetched, RecordNewer, OperationOpen, StepsUnfinished, TwoLeases, HeldByDone, IntentWithoutLand, AdoptedTipGone,
+		EventCommitGone, RecordCommitGone, EventWithoutRecord, RecordWithoutEvent, StepsWithoutRecord, CommitWithoutRecord,
 		CommitDiffers, TreeDiffers, BranchDiffers, BaseDiffers, UnitDiffers, OverrideDiffers,
 		EventDoubled, RecordDoubled, RecordMisplaced, RecordMalformed, OtherTreeVerified, WithoutVerification}
 }
@@ -62,7 +68,7 @@ func rank(c Code) int { return slices.Index(Codes(), c) }
 
 // mended are the codes of what --fix mends: afterwards the disagreement is gone,
 // whether or not a repair names it.
-var mended = []Code{CommitWithoutRecord, EventWithoutRecord, RecordWithoutEvent}
+var mended = []Code{CommitWithoutRecord, EventWithoutRecord, RecordWithoutEvent, StepsWithoutRecord}
 
 // acknowledged are the codes of what stays as it is: it is settled by a repair
 // event that names it, with the reason that somebody gave.
@@ -70,13 +76,22 @@ var acknowledged = []Code{RecordCommitGone, EventCommitGone, AdoptedTipGone,
 	UnitDiffers, BranchDiffers, BaseDiffers, CommitDiffers, TreeDiffers, OverrideDiffers,
 	WithoutVerification, OtherTreeVerified, ChecksNotFetched, RecordMalformed, RecordMisplaced, RecordDoubled, EventDoubled}
 
-// Fixable reports whether --fix settles a finding of the code, and whether it
+// Fixable reports whether --fix settles the finding, and whether it needs a reason for
+// it. Steps for which the lease is held are its holder's.
+func (f Finding) Fixable() (fixable, reason bool) {
+	if f.held {
+		return false, false
+	}
+	return f.Code.Fixable()
+}
+
+// Fixable reports whether --fix settles findings of the code, and whether it
 // needs a reason for it.
 func (c Code) Fixable() (fixable, reason bool) {
 	switch {
 	case slices.Contains(mended, c), c == IntentWithoutLand:
 		return true, false
-	case slices.Contains(acknowledged, c), c == RecordsNotFetched:
+	case slices.Contains(acknowledged, c), c == RecordsNotFetched, c == StepsUnfinished:
 		return true, true
 	}
 	return false, false

@@ -32,6 +32,7 @@ func (s *state) compare() {
 	} else if s.adopted != nil {
 		s.compareKeepers()
 		s.compareHold()
+		s.compareMotions()
 		s.compareNotes()
 		s.excuse()
 		var unrecorded []*landing
@@ -59,7 +60,7 @@ func (s *state) compare() {
 // find adds a finding. What --fix settles names that as its command.
 func (s *state) find(f Finding, format string, args ...any) {
 	f.Text = fmt.Sprintf(format, args...)
-	if fixable, reason := f.Code.Fixable(); fixable && f.Command == "" {
+	if fixable, reason := f.Fixable(); fixable && f.Command == "" {
 		words := []string{"git", "land", "reconcile", "--fix"}
 		if reason {
 			words = append(words, "--reason", "WHY")
@@ -107,6 +108,13 @@ func (s *state) compareOperations() {
 	for _, o := range s.operations {
 		if o.alive {
 			s.notice(Notice{Kind: "under-way", Operation: o.id.String(), Text: "an operation of this clone is under way"})
+			continue
+		}
+		if m := s.motionOfOperation(o); m != nil && s.adopted != nil && s.broughtByNobody(m) {
+			continue // which is told of the motion
+		} else if m != nil {
+			s.find(Finding{Code: OperationOpen, Operation: o.id.String(), Command: s.l.Command("git", "land", "resume", o.id.String())},
+				"operation %s of this clone died before its last step, with these to come: %s: a reader would conclude that somebody is at work on them", o.id, joined(m.Open()))
 			continue
 		}
 		s.find(Finding{Code: OperationOpen, Operation: o.id.String(), Command: s.l.Command("git", "land", "resume", o.id.String())},
@@ -186,7 +194,7 @@ func (s *state) compareHold() {
 	var held *event.Hold
 	for i := range s.events {
 		e := &s.events[i]
-		if h := e.State.Hold; h != nil && h.TakenBy == e.ID && done[h.Operation.String()] && s.view.Hold() != nil && s.view.Hold().TakenBy == e.ID {
+		if h := e.State.Hold; h != nil && h.TakenBy == e.ID && done[h.Operation.String()] && h.Motion.IsZero() && s.view.Hold() != nil && s.view.Hold().TakenBy == e.ID {
 			s.find(Finding{Code: HeldByDone, Object: e.OID, Operation: h.Operation.String(),
 				Command: s.l.Command("git", "lease", "break", s.view.Name, "--operation", h.Operation.String(), "--reason", "WHY")},
 				"the lease %s is held by operation %s, which had ended before it took it: a reader would conclude that somebody is at work", s.view.Name, h.Operation)
@@ -194,6 +202,10 @@ func (s *state) compareHold() {
 		switch e.Kind {
 		case event.Release, event.Abort:
 			done[e.By.Operation.String()] = true
+		case event.Step:
+			if e.By.Secret != "" {
+				done[e.By.Operation.String()] = true
+			}
 		case event.Break, event.Recover:
 			done[e.By.Target.String()] = true
 		case event.Land:
@@ -221,7 +233,11 @@ func (s *state) compareNotes() {
 			"%s does not have %s, at which it came under the lease: a reader would conclude that its history goes back to there", s.branch(), tip.Short())
 	}
 	for _, n := range s.notes {
-		s.report.Records += len(n.Lines)
+		for _, line := range n.Lines {
+			if line.Value.End == nil { // else it is of a landing that has its record
+				s.report.Records++
+			}
+		}
 		if n.Err != nil && s.concerns(n.On) {
 			s.unread(n.On)
 			s.find(Finding{Code: RecordsUnreadable, Object: n.On, Command: s.lsRemote()},

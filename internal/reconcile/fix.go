@@ -10,6 +10,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"gitland/internal/chain"
 	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/git"
@@ -138,7 +139,10 @@ func (s *state) fixable() []Finding {
 		return nil // nothing can be appended
 	}
 	return slices.DeleteFunc(slices.Clone(s.report.Findings), func(f Finding) bool {
-		can, reason := f.Code.Fixable()
+		can, reason := f.Fixable()
+		if h := s.view.Hold(); f.Code == StepsUnfinished && h != nil && !h.Motion.IsZero() {
+			return true // a repair of that code would take off the hold the steps that it has
+		}
 		return !can || reason && s.r.Reason == ""
 	})
 }
@@ -267,7 +271,15 @@ func (s *state) repair(ctx context.Context, f Finding, operation ulid.ULID, acto
 			}
 			p.lines = append(p.lines, line)
 		}
+	case *chain.Motion: // the steps of no landing have no record
+		if n := s.byID[subject.ID]; n != nil {
+			err = s.concludeSteps(f, n, p.event.Reason, actor, &p)
+		}
 	case *landing:
+		if f.Code == StepsWithoutRecord || f.Code == StepsUnfinished {
+			err = s.concludeSteps(f, subject, p.event.Reason, actor, &p)
+			break
+		}
 		err = s.complete(ctx, f, subject, &p)
 	}
 	return p, err
@@ -278,6 +290,7 @@ var defaultReasons = map[Code]string{
 	CommitWithoutRecord: "found by reconcile: it came to the branch without a landing",
 	EventWithoutRecord:  "found by reconcile: the record is written from the event",
 	RecordWithoutEvent:  "found by reconcile: the event is made from the record",
+	StepsWithoutRecord:  "found by reconcile: the end of the steps is written from the log",
 	IntentWithoutLand:   "found by reconcile: the lease was taken off before the landing ended",
 }
 
@@ -298,7 +311,9 @@ func (s *state) complete(ctx context.Context, f Finding, n *landing, p *repair) 
 		if s.where(land.Commit) != onBranch {
 			return nil // it is withdrawn
 		}
-		p.event.Land = land
+		arrived := *land
+		arrived.Steps = "" // which nobody has begun
+		p.event.Land = &arrived
 		_, sound := note.Announced(*n.intent) // anybody may have pushed it
 		if sound && !slices.ContainsFunc(n.records, func(r placed) bool { return r.on == land.Commit }) {
 			p.lines = append(p.lines, ledger.NoteLine{On: land.Commit, Text: n.intent.By.Record})
@@ -335,6 +350,9 @@ func (s *state) recordOf(ctx context.Context, e *event.Event) (ledger.NoteLine, 
 	r := note.Record{ID: land.ID, Unit: land.Unit, Operation: e.By.Operation, Lease: s.view.Name, Branch: land.Branch, Base: land.Base,
 		Commit: land.Commit, Tree: land.Tree, Commits: max(count, 1), Note: "recorded by git land reconcile",
 		Actor: e.Actor, Host: e.By.Host, Time: e.Time}
+	for _, name := range strings.Fields(land.Steps) {
+		r.Steps = append(r.Steps, note.Step{Name: name})
+	}
 	if land.Unverified != "" {
 		r.Override = &note.Override{Reason: land.Reason, Actor: e.Actor, Missing: strings.Fields(land.Unverified)}
 	} else {

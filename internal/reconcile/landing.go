@@ -139,6 +139,12 @@ func (s *state) compareHeard(n *landing, own []placed) (unrecorded bool) {
 	}
 	s.compareDoubles(n, here)
 	s.compareFields(n, here[0])
+	for _, p := range n.ends {
+		if p.on == land.Commit {
+			s.compareFields(n, p)
+		}
+	}
+	s.compareSteps(n, here)
 	if at != gone {
 		s.compareVerified(n, here[0], e)
 	}
@@ -250,6 +256,9 @@ func reasonOf(r *note.Record) string {
 // differs tells that event and record of one landing disagree.
 func (s *state) differs(code Code, n *landing, what, inEvent, inRecord string, on object.OID) {
 	e := n.events[0]
+	if slices.ContainsFunc(s.report.Findings, func(f Finding) bool { return f.Code == code && f.Object == e.OID }) {
+		return // another line of its note does so, too
+	}
 	none := func(text string) string {
 		if text == "" {
 			return "none"

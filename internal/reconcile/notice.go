@@ -30,24 +30,31 @@ func (s *state) sortNotices() {
 	slices.SortStableFunc(s.report.Notices, func(a, b Notice) int { return cmp.Compare(place(b), place(a)) })
 }
 
+// passedOver is the sequence of the last landing that --since passes over.
+func (s *state) passedOver() (seq uint64) {
+	if s.r.Since == "" {
+		return 0
+	}
+	for i := range s.events {
+		if land := s.events[i].By.Land; land != nil && land.Branch == s.view.Branch && s.where(land.Commit) == before {
+			seq = s.events[i].Seq
+		}
+	}
+	return seq
+}
+
 // noticeEvents lists what on the chain is no fault and should be seen. With
 // --since it is what came after the last landing that is passed over.
 func (s *state) noticeEvents() {
 	if s.adopted == nil {
 		return
 	}
-	from := 0
-	if s.r.Since != "" {
-		for i := range s.events {
-			if land := s.events[i].By.Land; land != nil && land.Branch == s.view.Branch && s.where(land.Commit) == before {
-				from = i + 1
-			}
-		}
-	}
-	for i := from; i < len(s.events); i++ {
+	passed := s.passedOver()
+	for i := range s.events {
 		e := &s.events[i]
 		reason := e.By.Reason
 		switch {
+		case e.Seq <= passed:
 		case e.Kind == event.Land && e.By.Land.Unverified != "" && e.By.Land.Branch == s.view.Branch:
 			s.notice(noticeOf("unverified-landing", e, e.By.Land.Commit, e.By.Land.Reason))
 		case e.Kind == event.Override:
@@ -67,6 +74,8 @@ func (s *state) noticeEvents() {
 			s.notice(noticeOf("adopt-over", e, e.By.Adopt.Over, reason))
 		case e.Kind == event.Repair:
 			s.notice(noticeOf("repair", e, e.By.Finding.Object, e.By.Finding.Code+": "+reason))
+		case e.By.Step != nil && e.By.Step.Outcome == event.Declared:
+			s.notice(noticeOf("declared-step", e, e.OID, "the step "+e.By.Step.Name+" is done, somebody says: "+reason))
 		case e.Kind == event.Freeze:
 			s.notice(noticeOf("freeze", e, e.OID, reason))
 		case e.Kind == event.Thaw:

@@ -68,6 +68,7 @@ type Finding struct {
 	subject  any     // what the repair is made from
 	landed   *landed // stands in for a commit that is not here
 	likewise []pair  // of the same fact under another code
+	held     bool    // the lease is held for it: it is for the holder to settle
 }
 
 // A Way is a command, and when to take it or what it costs, in a few words.
@@ -215,6 +216,8 @@ func (s *state) describe() error {
 type operation struct {
 	id    ulid.ULID
 	alive bool
+	// motions are the ids that its steps may have on the chain.
+	motions []ulid.ULID
 }
 
 // sort orders findings: by code, then by where they are in history, oldest first.

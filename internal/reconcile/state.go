@@ -11,6 +11,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"gitland/internal/chain"
 	"gitland/internal/event"
 	"gitland/internal/git"
 	"gitland/internal/ledger"
@@ -41,6 +42,7 @@ type state struct {
 	lostChecks []object.OID  // tips of verifications that this clone saw, and others took the place of
 	keepers    []event.Event // tips of the leases that list the branch
 
+	motions    []chain.Motion
 	landings   []*landing // with a part in the branch, in the order of their events
 	byID       map[ulid.ULID]*landing
 	settled    map[pair]bool       // what repairs name
@@ -57,6 +59,7 @@ type landing struct {
 	open    bool           // announced by who still holds the lease
 	broken  bool           // announced, and neither landed nor withdrawn when the hold ended
 	records []placed
+	ends    []placed // records once more, that say how the steps ended
 }
 
 // A placed record is a line, and the object whose note it stands in.
@@ -177,6 +180,7 @@ func (s *state) join() {
 		}
 		s.endIntent(i)
 	}
+	s.readMotions()
 	for _, n := range s.notes {
 		for i := range n.Lines {
 			if line := &n.Lines[i]; line.Err == nil && !line.Newer {
@@ -184,6 +188,9 @@ func (s *state) join() {
 				landing.records = append(landing.records, placed{n.On, &line.Value})
 			}
 		}
+	}
+	for _, n := range s.landings {
+		n.split()
 	}
 	s.landings = slices.DeleteFunc(s.landings, func(n *landing) bool { return !n.of(s.view.Branch) })
 }
@@ -313,7 +320,10 @@ func (s *state) readOperations() error {
 		return err
 	}
 	for _, id := range ids {
-		var j struct{ Remote, Address, Lease string }
+		var j struct {
+			Remote, Address, Lease string
+			Landing, Motion        ulid.ULID
+		}
 		err := s.l.Dir.Journal().Load(id, &j)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // it has just ended
@@ -326,7 +336,7 @@ func (s *state) readOperations() error {
 		if err != nil && !errors.Is(err, session.ErrNoWitness) {
 			return err
 		}
-		s.operations = append(s.operations, operation{id, alive})
+		s.operations = append(s.operations, operation{id, alive, []ulid.ULID{id, j.Landing, j.Motion}})
 	}
 	return nil
 }
