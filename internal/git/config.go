@@ -3,7 +3,6 @@ package git
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +14,10 @@ import (
 // A Config is git's configuration as one process saw it, all scopes and
 // includes applied. Keys are in git's canonical spelling: section and variable
 // in lower case, the subsection as written.
-type Config struct{ values map[string][]string }
+type Config struct {
+	values   map[string][]string
+	settings []Setting // in git's order
+}
 
 func (r *Repo) loadConfig(ctx context.Context) error {
 	out, err := r.run(ctx, command{reading: true, args: []string{"config", "--list", "-z"}})
@@ -33,6 +35,7 @@ func parseConfig(out string) Config {
 			s.Value = "true"
 		}
 		c.values[s.Key] = append(c.values[s.Key], s.Value)
+		c.settings = append(c.settings, Setting{Key: s.Key, Value: s.Value})
 	}
 	return c
 }
@@ -68,15 +71,12 @@ func (r *Repo) Settings(ctx context.Context, blob object.OID) ([]Setting, error)
 	return parseSettings(out), nil
 }
 
-// Below are the settings whose keys begin with prefix, by key, and of each key in
-// git's order.
+// Below are the settings whose keys begin with prefix, in git's order.
 func (c Config) Below(prefix string) []Setting {
 	var settings []Setting
-	for _, key := range slices.Sorted(maps.Keys(c.values)) {
-		if strings.HasPrefix(key, prefix) {
-			for _, value := range c.values[key] {
-				settings = append(settings, Setting{Key: key, Value: value})
-			}
+	for _, s := range c.settings {
+		if strings.HasPrefix(s.Key, prefix) {
+			settings = append(settings, s)
 		}
 	}
 	return settings

@@ -96,6 +96,49 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// Steps stand in the order of the file, then of the configuration, which fills in what the
+// file leaves open and replaces nothing.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	file := "[land \"step.b\"]\n\trun = team b\n[land \"step.a\"]\n\trun = team a\n\tcheck = is a\n"
+	repo, _ := open(t, file, "land.step.own.run", "mine", "land.step.a.run", "mine", "land.step.a.check", "mine", "land.step.b.check", "is b",
+		"land.step.gone.run", "x", "land.step.gone.run", "")
+	spell := func(p policy.Policy) string {
+		var list []string
+		for _, s := range p.Steps {
+			list = append(list, s.Name+"="+s.Run.Text+"?"+s.Check.Text)
+		}
+		return strings.Join(list, ", ")
+	}
+	for range 2 { // what is kept of the file does not change
+		if got, want := spell(read(t, repo, "HEAD")), "b=team b?is b, a=team a?is a, own=mine?"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got, want := spell(read(t, repo, "HEAD~")), "own=mine?, a=mine?mine, b=?is b"; got != want {
+		t.Errorf("without the file %s, want %s", got, want)
+	}
+	var keys []string
+	for _, c := range read(t, repo, "HEAD").Commands() {
+		keys = append(keys, c.Key)
+	}
+	if got := strings.Join(keys, " "); got != "land.step.b.run land.step.a.run land.step.a.check" {
+		t.Errorf("commands %s", got)
+	}
+	odd, _ := open(t, "", "land.step.a b.run", "x")
+	if _, err := policy.Configured(odd.Config); err == nil || !strings.Contains(err.Error(), "is no name of a step") {
+		t.Error(err)
+	}
+	var many strings.Builder
+	for i := range 65 {
+		fmt.Fprintf(&many, "[land \"step.s%d\"]\n\trun = x\n", i)
+	}
+	repo, _ = open(t, many.String())
+	if p := read(t, repo, "HEAD"); p.Problem == nil || !strings.Contains(p.Problem.What, "land.step.s64.run is one step too many") {
+		t.Errorf("%v", p.Problem)
+	}
+}
+
 // What is not understood is named, and what is stands all the same.
 func TestProblems(t *testing.T) {
 	t.Parallel()
