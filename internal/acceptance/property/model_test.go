@@ -105,6 +105,16 @@ func (s state) smudge(p string, e entry) entry {
 	return e
 }
 
+// written is what git writes into the work tree when it moves the index. It takes the
+// attributes of that then, and those of the work tree only where the index has none
+// (attr.c, GIT_ATTR_CHECKOUT).
+func (s state) written(p string, e entry) entry {
+	if i, tracked := s.index[".gitattributes"]; tracked {
+		s.late = strings.HasSuffix(i.data, lateRule)
+	}
+	return s.smudge(p, e)
+}
+
 func (s state) eol(p string) bool {
 	return path.Ext(p) == ".crlf" || path.Ext(p) == ".late" && s.late
 }

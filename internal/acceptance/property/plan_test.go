@@ -376,7 +376,7 @@ func (p *plan) followed(landed tree) state {
 		if e, there := landed[path]; there {
 			put(after.index, path, indexed{entry: e, skip: skip})
 			if !skip {
-				put(after.work, path, after.smudge(path, e))
+				put(after.work, path, after.written(path, e))
 			}
 		} else {
 			delete(after.index, path)

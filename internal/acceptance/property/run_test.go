@@ -63,11 +63,16 @@ func (c *caseOf) acquire() {
 func (c *caseOf) othersLand() func() {
 	dir := c.otherSeat()
 	env := gittest.With(c.env, "GIT_DIR", "GIT_WORK_TREE", "GIT_LEASE_SESSION")
-	cmd := gittest.Command(c.t, env, dir, "git-land", append(append([]string{"--timeout", "3s"}, landing...), "-m", c.theirFile(), "--", c.theirFile())...)
+	left := c.begun || c.drawn[endKill] || c.drawn[endKillGroup] || c.drawn[endCtrlC] // the lease may stay held
+	patience := "10m"
+	if left {
+		patience = "3s"
+	}
+	cmd := gittest.Command(c.t, env, dir, "git-land", append(append([]string{"--timeout", patience}, landing...), "-m", c.theirFile(), "--", c.theirFile())...)
 	done := make(chan gittest.Result, 1)
 	go func() { done <- gittest.Run(c.t, cmd) }()
 	return func() {
-		if r := <-done; r.Code != 0 && !(r.Code == 3 && (c.begun || c.drawn[endKill] || c.drawn[endKillGroup] || c.drawn[endCtrlC])) {
+		if r := <-done; r.Code != 0 && !(r.Code == 3 && left) {
 			c.t.Errorf("the others' landing: exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
 		}
 	}

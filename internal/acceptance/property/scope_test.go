@@ -50,7 +50,7 @@ func wide() []spec {
 	return []spec{
 		{".", below("."), false, scopeDirectory},
 		{"src", below("src"), false, scopeDirectory},
-		{"docs/", below("docs"), false, scopeDirectory},
+		{"docs/", func(p string) bool { return strings.HasPrefix(p, "docs/") }, false, scopeDirectory}, // no file of that name
 		{"src/*.txt", suffix("src/", ".txt", true), false, scopeWildcard},
 		{"*.txt", suffix("", ".txt", true), false, scopeWildcard},
 		{"star*", func(p string) bool { return strings.HasPrefix(p, "star") }, false, scopeWildcard},
