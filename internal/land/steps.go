@@ -108,10 +108,8 @@ func endRecord(ctx context.Context, l *ledger.Ledger, v ledger.View, d *ledger.D
 	if err != nil {
 		return fmt.Errorf("read the record: %w", err)
 	}
-	if slices.ContainsFunc(note.ParseRecords(blob), func(line note.Line[note.Record]) bool {
-		return line.Err == nil && line.Value.ID == r.ID && line.Value.End != nil
-	}) {
-		return nil
+	if had := note.Standing(note.ParseRecords(blob), r.ID); had != nil && had.End != nil && had.End.Reason == reason && slices.Equal(had.Steps, steps) {
+		return nil // a process that said so died before the chain did
 	}
 	notes, err := l.AppendNotes(ctx, v.Records, "steps after "+r.Commit.Short()+" on "+r.Branch.Branch(), []ledger.NoteLine{{On: r.Commit, Text: text}})
 	if err != nil {
