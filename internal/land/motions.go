@@ -67,14 +67,17 @@ func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, w *se
 	return c.Run(ctx)
 }
 
-// retype has steps that are to come run by the commands that were typed for them.
+// retype has steps that are to come run by the commands that were typed for them. A
+// script types all of the motion: what is typed for a step that is done does not run.
 func retype(steps []step.Step, open []string, typed []policy.Step) error {
 	for _, t := range typed {
 		i := slices.IndexFunc(steps, func(s step.Step) bool { return s.Name == t.Name })
-		if i < 0 || !slices.Contains(open, t.Name) {
-			return fault.New(fault.Usage, "no step %s is to come; there are: %s", t.Name, strings.Join(open, ", "))
+		if i < 0 {
+			return fault.New(fault.Usage, "the motion has no step %s; to come are: %s", t.Name, strings.Join(open, ", "))
 		}
-		steps[i].Run, steps[i].Check = t.Run.Text, t.Check.Text
+		if slices.Contains(open, t.Name) {
+			steps[i].Run, steps[i].Check = t.Run.Text, t.Check.Text
+		}
 	}
 	return nil
 }
@@ -232,10 +235,32 @@ func (s *sequence) endMotion(ctx context.Context, v ledger.View, m *chain.Motion
 		return &Conclusion{Operation: e.Operation, Remote: s.l.Remote, Lease: v.Name, Branch: v.Branch, Motion: true, Landed: true, Already: true,
 			Steps: sofar(m, nil), GivenUp: m.GivenUp}, nil
 	}
+	switch here, err := takenBefore(s.l.Dir, m.ID); {
+	case err != nil:
+		return nil, err
+	case !here.IsZero():
+		e.Operation = here
+		return concludeOne(ctx, s.l, e)
+	}
 	if err := s.mayEnd(ctx, v, m, e.Operation); err != nil {
 		return nil, err
 	}
 	return takeOver(ctx, s.l, v, m, e)
+}
+
+// takenBefore is the operation by which this clone has taken a motion over, and has not
+// ended it; zero where it has not.
+func takenBefore(dir session.Dir, motion ulid.ULID) (ulid.ULID, error) {
+	ids, err := dir.Journal().List()
+	if err != nil {
+		return ulid.Zero, err
+	}
+	for _, id := range ids {
+		if j, err := loadJournal(dir, id); err == nil && j.Motion == motion {
+			return id, nil
+		}
+	}
+	return ulid.Zero, nil
 }
 
 // takeOver goes on, in this clone, with the steps of a motion that was begun in another
