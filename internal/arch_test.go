@@ -33,7 +33,10 @@ var layers = [][]string{
 }
 
 // forTests may import anything, and only tests may import them.
-var forTests = []string{"internal", "internal/acceptance", "internal/acceptance/property", "internal/gittest", "internal/gittest/bench", "scripts"}
+var forTests = []string{"internal", "internal/acceptance", "internal/acceptance/property", "internal/gittest", "internal/gittest/bench", "scripts", "scripts/release-example"}
+
+// examples are copied by others, and use what comes with Go.
+var examples = []string{"scripts/release-example/release", "scripts/release-example/registry"}
 
 // A ban is on importing a package, with those who are exempt and the reason.
 // Tests are exempt from the bans that say so.
@@ -104,13 +107,23 @@ func TestBannedImports(t *testing.T) {
 	t.Parallel()
 	for _, use := range imports(t) {
 		for _, b := range bans {
-			if use.imported != b.imported || use.test && b.tests || slices.Contains(b.but, use.importer) {
+			if use.imported != b.imported || use.test && b.tests || slices.Contains(b.but, use.importer) || slices.Contains(examples, use.importer) {
 				continue
 			}
 			t.Errorf("%s imports %s, which %s may not: %s", use.file, use.imported, use.importer, b.why)
 		}
 		if !use.test && slices.Contains(pure, use.importer) && slices.Contains(outside, use.imported) {
 			t.Errorf("%s imports %s, but %s does no input or output", use.file, use.imported, use.importer)
+		}
+	}
+}
+
+func TestExamplesNeedNothing(t *testing.T) {
+	t.Parallel()
+	for _, use := range imports(t) {
+		first, _, _ := strings.Cut(use.imported, "/")
+		if slices.Contains(examples, use.importer) && (first == module || strings.Contains(first, ".")) {
+			t.Errorf("%s imports %s, which does not come with Go: people copy the example", use.file, use.imported)
 		}
 	}
 }
@@ -127,7 +140,7 @@ func TestBansAreAlive(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range append(slices.Concat(layers...), forTests...) {
+	for _, p := range slices.Concat(slices.Concat(layers...), forTests, examples) {
 		if !slices.ContainsFunc(uses, func(u use) bool { return u.importer == p }) {
 			t.Errorf("the package %s is gone, or imports nothing: take it out of the tables", p)
 		}

@@ -184,3 +184,41 @@ func TestAtLeast(t *testing.T) {
 		}
 	}
 }
+
+// What the README says brings a release of the example, as it is typed. Only the registry
+// listens elsewhere.
+func TestReleaseExample(t *testing.T) {
+	env, _ := environment(t)
+	dir := filepath.Join(t.TempDir(), "shop")
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(readme), "### A release as an example\n")
+	_, block, _ = strings.Cut(block, "```sh\n")
+	block, _, found := strings.Cut(block, "```\n")
+	if own, err := os.ReadFile("release-example/README.md"); err != nil || !found || !strings.Contains(string(own), "```sh\n"+block+"```\n") {
+		t.Fatalf("%v: the example's own README does not have\n%s", err, block)
+	}
+	block = strings.ReplaceAll(block, "/tmp/shop", dir)
+	block = strings.Replace(block, "registry &\n", `registry -addr 127.0.0.1:0 >../url &
+		trap 'kill $!' EXIT
+		until [ -s ../url ]; do sleep 0.1; done
+		git config release.registry "$(cat ../url)"
+`, 1)
+	r := gittest.Run(t, gittest.Command(t, env, "..", "sh", "-e", "-c", block))
+	if r.Code != 0 || !strings.Contains(r.Stderr, "done      upload-web in ") || !strings.Contains(r.Stdout, "on main") {
+		t.Fatalf("exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if tags := gittest.Git(t, filepath.Join(dir, "origin.git"), "tag"); strings.Count(tags, "\n") != 5 {
+		t.Errorf("tags:\n%s", tags)
+	}
+	for _, args := range [][]string{nil, {"--help"}, {"a", "b"}, {""}} {
+		if r := script(t, env, "release-example/setup", args...); r.Code != 129 || !strings.Contains(r.Stderr, "usage: ") {
+			t.Errorf("setup %q: %+v, want usage and exit 129", args, r)
+		}
+	}
+	if r := script(t, env, "release-example/setup", dir); r.Code != 1 || !strings.Contains(r.Stderr, "another directory") {
+		t.Errorf("setup of the same again: %+v", r)
+	}
+}
