@@ -176,4 +176,3 @@ func taking(ctx context.Context, d *ledger.Draft, v ledger.View, a Acquisition, 
 	_, err := d.Add(ctx, act)
 	return err
 }
-
