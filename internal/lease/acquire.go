@@ -92,7 +92,7 @@ func acquire(ctx context.Context, l *ledger.Ledger, a Acquisition, r *recorder) 
 			return taken(ctx, l, a.Want, busy)
 		}
 		if e != nil && err != nil { // ctx ended just after it was taken
-			err = errors.Join(err, giveBack(ctx, l, a.Want, a.Root))
+			err = errors.Join(err, giveBack(ctx, l, a))
 		}
 		if ledger.IsUnsettled(err) {
 			return Grant{Remote: l.Remote, Name: a.Want.Name, Operation: a.Operation}, err

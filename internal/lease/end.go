@@ -150,15 +150,47 @@ func GiveBack(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session
 	return done, err
 }
 
-// giveBack releases what was acquired by an operation that was told to stop.
-func giveBack(ctx context.Context, l *ledger.Ledger, w ledger.Want, root session.Root) error {
+// giveBack releases what was acquired by an operation that was told to stop. With steps
+// that it announced it gives these up, too; those of a motion that had begun before need
+// the lease, which stays held for them.
+func giveBack(ctx context.Context, l *ledger.Ledger, a Acquisition) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
-	_, err := GiveBack(ctx, l, w, root)
+	end := func() error {
+		_, err := GiveBack(ctx, l, a.Want, a.Root)
+		return err
+	}
+	switch {
+	case a.Motion.IsZero():
+	case a.Motion == a.Operation:
+		end = func() error { return abandon(ctx, l, a) }
+	default:
+		return nil
+	}
+	err := end()
 	if fault.ClassOf(err) == fault.Lost {
 		return err
 	}
 	return ledger.Unsettled(err)
+}
+
+// abandon ends a hold whose steps have not begun.
+func abandon(ctx context.Context, l *ledger.Ledger, a Acquisition) error {
+	compose := func(v ledger.View, d *ledger.Draft) error {
+		if !Owns(a.Root, v.Tip) {
+			return errNothing
+		}
+		_, err := d.Add(ctx, event.Event{Kind: event.Abort, By: event.By{Operation: a.Operation, Secret: SecretOf(a.Root, v.Tip), Reason: "it was told to stop before its first step"}})
+		return err
+	}
+	_, err := l.Append(ctx, a.Want, compose)
+	if git.Terminated(err) { // as in GiveBack
+		_, err = l.Append(ctx, a.Want, compose)
+	}
+	if errors.Is(err, errNothing) {
+		return nil
+	}
+	return err
 }
 
 // A Breaking takes a lease off its holder.

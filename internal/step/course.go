@@ -57,7 +57,6 @@ type Setting struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Tell    func(name, text string) // told what is done, and how it went; may be nil
-	Started func()                  // called before a command: from there on signals are its; may be nil
 }
 
 // A Word is what a person says of the next step, where nobody else can.
@@ -186,9 +185,6 @@ func (c *Course) known(s *Step, o event.Outcome, ms uint64, exit int) (event.Out
 
 // run runs one of a step's commands. Signals are the command's, and it is waited for.
 func (c *Course) run(ctx context.Context, s *Step, command string, fence uint64) (code int, took time.Duration, err error) {
-	if c.Started != nil {
-		c.Started()
-	}
 	req := child.Request{Argv: child.Shell(command), Dir: dir(c.Ledger), Env: c.environ(s.Name, fence),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, All: true}
 	if c.Witness != nil { // what it leaves running works on under the lease
@@ -222,7 +218,7 @@ func (c *Course) say(ctx context.Context, s Step, o event.Outcome) (*event.Hold,
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayTime) // what was done has to be said
 	defer cancel()
 	var hold *event.Hold
-	e, err := c.Ledger.Append(ctx, c.Want, func(v ledger.View, d *ledger.Draft) error {
+	compose := func(v ledger.View, d *ledger.Draft) error {
 		if hold = v.Hold(); !c.onItsWay(hold) {
 			return c.lost(ctx, v)
 		}
@@ -246,7 +242,11 @@ func (c *Course) say(ctx context.Context, s Step, o event.Outcome) (*event.Hold,
 		}
 		_, err := d.Add(ctx, act)
 		return err
-	})
+	}
+	e, err := c.Ledger.Append(ctx, c.Want, compose)
+	if git.Terminated(err) { // what asked the step to end went to the whole group, and does not come again
+		e, err = c.Ledger.Append(ctx, c.Want, compose)
+	}
 	switch {
 	case errors.Is(err, errSaid):
 		return hold, nil
