@@ -32,15 +32,19 @@ type Grant struct {
 // at is where the lease of a grant is.
 func (g Grant) at() session.LeaseAt { return session.LeaseAt{Remote: g.Remote, Lease: g.Name} }
 
-// Environ are the variables that prove and describe the grant to a command.
+// Environ are the variables that prove and describe the grant to a command; with the zero
+// root, of one that is somebody else's, they prove nothing.
 func (g Grant) Environ(root session.Root) []string {
-	return []string{
-		"GIT_LEASE_TOKEN=" + root.Hex(),
+	environ := []string{
 		"GIT_LEASE_OPERATION=" + g.Operation.String(),
 		"GIT_LEASE_NAME=" + g.Name,
 		"GIT_LEASE_REMOTE=" + g.Remote,
 		fmt.Sprintf("GIT_LEASE_FENCE=%d", g.Fence),
 	}
+	if !root.IsZero() {
+		environ = append(environ, "GIT_LEASE_TOKEN="+root.Hex())
+	}
+	return environ
 }
 
 // Owns reports whether the session with the given token holds the lease after e.
