@@ -18,6 +18,7 @@ type Motion struct {
 	ID    ulid.ULID   // of the landing that its steps follow; else its first operation's
 	Begun event.Event // the land, or the acquire, that says which steps are to come
 	Steps []string    // their names, in their order
+	Under ulid.ULID   // the last operation to take it on
 	// Results are what its step events say, in their order: of a step that was tried
 	// again there are several.
 	Results []event.StepResult
@@ -59,10 +60,10 @@ func Motions(events []event.Event) []Motion {
 	}
 	begin := func(id ulid.ULID, e event.Event, names string) {
 		if m := find(id); m != nil { // it is taken up again, whatever was said of it before
-			m.Ended, m.GivenUp = nil, false
+			m.Ended, m.GivenUp, m.Under = nil, false, e.By.Operation
 			return
 		}
-		list = append(list, Motion{ID: id, Begun: e, Steps: strings.Fields(names)})
+		list = append(list, Motion{ID: id, Begun: e, Steps: strings.Fields(names), Under: e.By.Operation})
 	}
 	for i := range events {
 		e := events[i]

@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,11 +46,15 @@ func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, w *se
 		return err
 	}
 	hold := v.Hold()
+	switch left := sofar(m, c.Steps); {
+	case e.Reason != "" && slices.ContainsFunc(left, func(s step.Step) bool { return !s.Outcome.Ends() }):
+		done.GivenUp, done.Steps = true, left
+		return s.giveStepsUp(ctx, m.ID, left, e.Reason)
+	}
+	if err := s.catchUp(c.Steps, m); err != nil {
+		return err
+	}
 	switch {
-	case e.Reason != "":
-		done.GivenUp = true
-		done.Steps = sofar(m, c.Steps)
-		return s.giveStepsUp(ctx, m.ID, done.Steps, e.Reason)
 	case hold == nil:
 		if err := s.takeAnew(ctx, c.Motion, strings.Join(m.Open(), " ")); err != nil {
 			return err
@@ -67,8 +72,24 @@ func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, w *se
 	return c.Run(ctx)
 }
 
+// catchUp learns from the chain how the steps stand. Who has taken them on last, and is not
+// this journal's, may have begun one that this has not.
+func (s *sequence) catchUp(steps []step.Step, m *chain.Motion) error {
+	others := m.Under != s.journal.Operation && m.Under != s.journal.Hold
+	step.CatchUp(steps, m, others)
+	if !others {
+		return nil
+	}
+	s.journal.Hold = m.Under
+	if err := s.save(); err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	return nil
+}
+
 // retype has steps that are to come run by the commands that were typed for them. A
-// script types all of the motion: what is typed for a step that is done does not run.
+// script types all of the motion: what is typed for a step that is done does not run. The
+// check that a step had stays its check, unless another is typed.
 func retype(steps []step.Step, open []string, typed []policy.Step) error {
 	for _, t := range typed {
 		i := slices.IndexFunc(steps, func(s step.Step) bool { return s.Name == t.Name })
@@ -76,7 +97,7 @@ func retype(steps []step.Step, open []string, typed []policy.Step) error {
 			return fault.New(fault.Usage, "the motion has no step %s; to come are: %s", t.Name, strings.Join(open, ", "))
 		}
 		if slices.Contains(open, t.Name) {
-			steps[i].Run, steps[i].Check = t.Run.Text, t.Check.Text
+			steps[i].Run, steps[i].Check = t.Run.Text, cmp.Or(t.Check.Text, steps[i].Check)
 		}
 	}
 	return nil
@@ -274,7 +295,7 @@ func takeOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Mot
 	if err != nil {
 		return nil, err
 	}
-	j.Motion, j.Unit, j.Land = m.ID, m.ID.String(), m.Begun.By.Land
+	j.Motion, j.Hold, j.Unit, j.Land = m.ID, m.Under, m.ID.String(), m.Begun.By.Land
 	if j.Land != nil {
 		j.Unit, j.Branch = j.Land.Unit, j.Land.Branch
 		if j.Record, err = recordLine(ctx, l, v, *j.Land); err != nil {
@@ -309,14 +330,14 @@ func takenOver(ctx context.Context, l *ledger.Ledger, m *chain.Motion, e Ending)
 		}
 	}
 	steps := sofar(m, nil)
+	if e.Reason == "" {
+		step.CatchUp(steps, m, true) // for all that is known here
+	}
 	used := policy.Policy{}
 	for i := range steps {
 		s := &steps[i]
 		if s.Outcome.Ends() {
 			continue
-		}
-		if open := m.Open(); e.Reason == "" && s.Name == open[0] {
-			s.Begun = true // for all that is known here
 		}
 		typed := slices.ContainsFunc(e.Steps, func(t policy.Step) bool { return t.Name == s.Name }) // see retype
 		if own := team.FindStep(s.Name); own != nil && !typed {

@@ -79,6 +79,9 @@ func (c *Course) Run(ctx context.Context) error {
 		return v.Problem
 	}
 	hold := v.Hold()
+	if !c.onItsWay(hold) {
+		return c.over(ctx, v)
+	}
 	if err := c.allowed(v); err != nil {
 		return err
 	}
@@ -108,6 +111,16 @@ func (c *Course) onItsWay(h *event.Hold) bool {
 	return h != nil && h.Operation == c.Hold && h.Motion == c.Motion
 }
 
+// over is how a motion has ended that the lease does not announce any more: well, if all
+// of it is done.
+func (c *Course) over(ctx context.Context, v ledger.View) error {
+	m, err := Find(ctx, c.Ledger, v, c.Motion)
+	if err != nil || m != nil && m.Ended != nil && !m.GivenUp {
+		return err
+	}
+	return c.lost(ctx, v)
+}
+
 func (c *Course) find(name string) *Step {
 	i := slices.IndexFunc(c.Steps, func(s Step) bool { return s.Name == name })
 	if i < 0 {
@@ -122,7 +135,7 @@ func (c *Course) allowed(v ledger.View) error {
 	if name == "" {
 		return nil
 	}
-	if pending := v.Hold().Pending(); c.onItsWay(v.Hold()) && pending[0] != name {
+	if pending := v.Hold().Pending(); pending[0] != name {
 		return fault.New(fault.Usage, "the next step is %s, not %s", pending[0], name).
 			WithHint("%s", c.resume())
 	}
@@ -156,15 +169,16 @@ func (c *Course) do(ctx context.Context, s *Step, fence uint64) (event.Outcome, 
 		return c.known(s, event.Unknown, 0, 0)
 	}
 	c.Resumed = false
-	s.Begun, s.Outcome, s.TookMS, s.Exit = true, "", 0, 0
+	s.Begun, s.Elsewhere, s.Outcome, s.TookMS, s.Exit = true, false, "", 0, 0
 	if err := c.Save(); err != nil {
 		*s = before
 		return "", fmt.Errorf("write the journal: %w", err)
 	}
 	c.tell("step", s.Name+": "+s.Run)
 	code, took, err := c.run(ctx, s, s.Run, fence)
-	if err != nil {
-		return "", err
+	if err != nil { // it was not begun
+		*s = before
+		return "", errors.Join(err, c.Save())
 	}
 	ms := uint64(max(took.Milliseconds(), 1))
 	if code != 0 {
@@ -183,18 +197,34 @@ func (c *Course) known(s *Step, o event.Outcome, ms uint64, exit int) (event.Out
 	return o, nil
 }
 
-// run runs one of a step's commands. Signals are the command's, and it is waited for.
+// run runs one of a step's commands. Signals are the command's, and it is waited for. The
+// error is of one that was not started, and says nothing of the step.
 func (c *Course) run(ctx context.Context, s *Step, command string, fence uint64) (code int, took time.Duration, err error) {
 	req := child.Request{Argv: child.Shell(command), Dir: dir(c.Ledger), Env: c.environ(s.Name, fence),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, All: true}
+	started := false
+	req.Started = func(int) { started = true }
 	if c.Witness != nil { // what it leaves running works on under the lease
 		req.Inherit = []*os.File{c.Witness.File()}
 	}
 	result, err := child.Run(context.WithoutCancel(ctx), req)
-	if err != nil && result.Code == 0 {
-		return 0, 0, err
+	switch {
+	case started:
+	case ctx.Err() != nil:
+		return 0, 0, c.stopped(ctx, s.Name)
+	case err != nil:
+		return 0, 0, fault.New(fault.Failed, "of the step %s, %q could not be started, and the lease %s stays held: %w", s.Name, short(command), c.Want.Name, err).
+			WithHint("%s   (when that is mended; or, to give up: %s)", c.resume(), c.abort())
 	}
 	return result.Code, result.Duration, nil
+}
+
+// short is what a message has of a command.
+func short(command string) string {
+	if r := []rune(command); len(r) > 60 {
+		return string(r[:60]) + "..."
+	}
+	return command
 }
 
 // environ is the environment of a step's commands.
@@ -311,7 +341,10 @@ func (c *Course) unfinished(s Step) error {
 			WithHint("%s   (it goes on from there; or, to give up: %s)", c.resume(), c.abort()).WithFacts(facts)
 	}
 	why := "its process died in it, and it has no check"
-	if s.Check != "" {
+	switch {
+	case s.Check == "" && s.Elsewhere:
+		why = "it may have been begun in another clone, and it has no check"
+	case s.Check != "":
 		why = fmt.Sprintf("its check, which says 0 for done and 1 for not done, ended with %d: %s", s.Exit, s.Check)
 	}
 	return fault.New(fault.Failed, "it is not known whether the step %s is done: %s", s.Name, why).

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"gitland/internal/chain"
 	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/note"
@@ -29,6 +30,8 @@ type Step struct {
 
 	// Begun says that the command was started, and may have done anything.
 	Begun bool `json:"begun,omitempty"`
+	// Elsewhere says that this is only what may be: others have gone on with the motion.
+	Elsewhere bool `json:"begun_elsewhere,omitempty"`
 	// Outcome is how it went last, whether or not the chain says so; empty where that is
 	// not known, or it was never begun.
 	Outcome event.Outcome `json:"outcome,omitempty"`
@@ -43,6 +46,23 @@ func Names(steps []Step) string {
 		names = append(names, s.Name)
 	}
 	return strings.Join(names, " ")
+}
+
+// CatchUp takes from the chain which of the steps are done. With others, who have gone on
+// with the motion, the first that is not done may have been begun by them.
+func CatchUp(steps []Step, m *chain.Motion, others bool) {
+	for i := range steps {
+		s := &steps[i]
+		last := m.Last(s.Name)
+		switch {
+		case s.Outcome.Ends():
+		case last != nil && last.Outcome.Ends():
+			s.Begun, s.Outcome, s.TookMS, s.Exit = true, last.Outcome, last.Took, 0
+		case others:
+			s.Begun, s.Elsewhere, s.Outcome, s.TookMS, s.Exit = true, true, "", 0, 0
+			return
+		}
+	}
 }
 
 // Results are steps as the record of a landing has them.
