@@ -68,7 +68,27 @@ func endForeign(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, e
 	if err != nil {
 		return nil, err // nothing is known yet
 	}
-	return &c, nil
+	if !c.Landed || trace.intent.By.Land.Steps == "" {
+		return &c, nil
+	}
+	return s.stepsOf(ctx, trace.intent.By.Land.ID, c, e)
+}
+
+// stepsOf goes on with the steps of a landing that is finished now, of which c tells.
+func (s *sequence) stepsOf(ctx context.Context, landing ulid.ULID, c Conclusion, e Ending) (*Conclusion, error) {
+	v, err := s.l.Fetch(ctx, s.want)
+	if err != nil {
+		return &c, err
+	}
+	m, err := step.Find(ctx, s.l, v, landing)
+	if err != nil || m == nil { // a repair stands for it, which has none
+		return &c, err
+	}
+	done, err := s.endMotion(ctx, v, m, e)
+	if done == nil {
+		return &c, err
+	}
+	return done, err
 }
 
 // answerable refuses an operation that needs no end, or not here.

@@ -24,6 +24,16 @@ import (
 // endSteps ends what is left of a motion that another process began: it goes on with the
 // steps, or gives them up where e has a reason. done is told which of them are done.
 func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, w *session.Witness, done *Conclusion) error {
+	for {
+		if err := s.tryToEnd(ctx, c, e, w, done); !errors.Is(err, errWentOn) {
+			return err
+		}
+	}
+}
+
+// tryToEnd is endSteps as the authority is now; the error is errWentOn where it is not any
+// more.
+func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, w *session.Witness, done *Conclusion) error {
 	v, err := s.l.Fetch(ctx, s.want)
 	if err != nil {
 		return err
@@ -56,7 +66,7 @@ func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, w *se
 	}
 	switch {
 	case hold == nil:
-		if err := s.takeAnew(ctx, c.Motion, strings.Join(m.Open(), " ")); err != nil {
+		if err := s.takeAnew(ctx, m); err != nil {
 			return err
 		}
 		c.Hold, c.Root, c.Own = s.journal.Hold, s.root, true
@@ -121,17 +131,31 @@ func (s *sequence) mayEnd(ctx context.Context, v ledger.View, m *chain.Motion, o
 	return f
 }
 
-// takeAnew takes the free lease for the steps of a motion that lost it.
-func (s *sequence) takeAnew(ctx context.Context, motion ulid.ULID, steps string) error {
+// takeAnew takes the free lease for the steps of a motion that lost it, unless others have
+// gone on with them meanwhile.
+func (s *sequence) takeAnew(ctx context.Context, m *chain.Motion) error {
 	s.root = session.NewRoot()
 	s.journal.Token, s.journal.Hold = s.root.Hex(), s.l.NewID() // the operation before has ended
 	if err := s.save(); err != nil {
 		return fmt.Errorf("write the journal: %w", err)
 	}
 	_, err := lease.Acquire(ctx, s.l, lease.Acquisition{Want: s.want, Root: s.root, Operation: s.journal.Hold,
-		Purpose: "steps of " + s.journal.Unit, Motion: motion, Steps: steps})
+		Purpose: "steps of " + s.journal.Unit, Motion: m.ID, Steps: strings.Join(m.Open(), " "),
+		May: func(ctx context.Context, v ledger.View) error {
+			now, err := step.Find(ctx, s.l, v, m.ID)
+			switch {
+			case err != nil:
+				return err
+			case now == nil || now.Under != m.Under || (now.Ended == nil) != (m.Ended == nil):
+				return errWentOn
+			}
+			return nil
+		}})
 	return err
 }
+
+// errWentOn is that others have taken a motion on since it was looked at.
+var errWentOn = errors.New("others have gone on with the steps meanwhile")
 
 // giveStepsUp says on the record, and on the chain, that the steps of a motion which are
 // not done are not to come. A lease that the motion took is given back by that; that of a
@@ -269,15 +293,15 @@ func (s *sequence) endMotion(ctx context.Context, v ledger.View, m *chain.Motion
 	return takeOver(ctx, s.l, v, m, e)
 }
 
-// takenBefore is the operation by which this clone has taken a motion over, and has not
-// ended it; zero where it has not.
+// takenBefore is the operation by which this clone has begun a motion, or taken it over, and
+// has not ended it; zero where it has not.
 func takenBefore(dir session.Dir, motion ulid.ULID) (ulid.ULID, error) {
 	ids, err := dir.Journal().List()
 	if err != nil {
 		return ulid.Zero, err
 	}
 	for _, id := range ids {
-		if j, err := loadJournal(dir, id); err == nil && j.Motion == motion {
+		if j, err := loadJournal(dir, id); err == nil && (j.Motion == motion || j.Landing == motion) {
 			return id, nil
 		}
 	}
@@ -285,29 +309,51 @@ func takenBefore(dir session.Dir, motion ulid.ULID) (ulid.ULID, error) {
 }
 
 // takeOver goes on, in this clone, with the steps of a motion that was begun in another
-// one: it makes a journal of them here, and concludes that.
+// one: it makes a journal of them here, unless there is one, and concludes that.
 func takeOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Motion, e Ending) (*Conclusion, error) {
-	steps, err := takenOver(ctx, l, m, e)
+	lock, err := l.Dir.Witness(m.ID) // of two who take it over here, one makes the journal
+	if errors.Is(err, session.ErrAlive) {
+		return nil, fault.New(fault.Held, "somebody else is at work on the steps of operation %s in this clone", e.Operation).
+			WithHint("wait for it, then run git land resume again")
+	}
 	if err != nil {
 		return nil, err
 	}
-	j, w, err := step.Begin(l, v, steps)
+	e.Operation, err = takenBefore(l.Dir, m.ID)
+	if err == nil && e.Operation.IsZero() {
+		e.Operation, err = beginOver(ctx, l, v, m, e)
+	}
+	if e.Operation == m.ID { // whose witness it is
+		err = errors.Join(err, lock.Close())
+	} else {
+		err = errors.Join(err, lock.Remove())
+	}
 	if err != nil {
 		return nil, err
+	}
+	return concludeOne(ctx, l, e)
+}
+
+// beginOver makes the journal of a motion that was begun in another clone, and returns its
+// operation.
+func beginOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Motion, e Ending) (ulid.ULID, error) {
+	steps, err := takenOver(ctx, l, m, e)
+	if err != nil {
+		return ulid.Zero, err
+	}
+	j, w, err := step.Begin(l, v, steps)
+	if err != nil {
+		return ulid.Zero, err
 	}
 	j.Motion, j.Hold, j.Unit, j.Land = m.ID, m.Under, m.ID.String(), m.Begun.By.Land
 	if j.Land != nil {
 		j.Unit, j.Branch = j.Land.Unit, j.Land.Branch
 		if j.Record, err = recordLine(ctx, l, v, *j.Land); err != nil {
-			return nil, errors.Join(err, w.Remove())
+			return ulid.Zero, errors.Join(err, w.Remove())
 		}
 	}
 	err = l.Dir.Journal().Write(j.Operation, j)
-	if err := errors.Join(err, w.Close()); err != nil {
-		return nil, err
-	}
-	e.Operation = j.Operation
-	return concludeOne(ctx, l, e)
+	return j.Operation, errors.Join(err, w.Close())
 }
 
 // takenOver are the steps of a motion, with the commands that this clone has for those

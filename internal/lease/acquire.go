@@ -27,6 +27,8 @@ type Acquisition struct {
 	// Motion and Steps announce steps that are to come under the hold, as in event.Hold.
 	Motion ulid.ULID
 	Steps  string
+	// May refuses the acquisition on what the authority shows; may be nil.
+	May func(ctx context.Context, v ledger.View) error
 	// Chain is the first event that the chain has to have; empty for any, and for none.
 	Chain object.OID
 	// Tie is the PID of a process that the hold is to last as long as, so that
@@ -74,6 +76,11 @@ func acquire(ctx context.Context, l *ledger.Ledger, a Acquisition, r *recorder) 
 			}
 			if wait.yields(l, v, d.Actor()) {
 				return errAfterYou
+			}
+			if a.May != nil {
+				if err := a.May(ctx, v); err != nil {
+					return err
+				}
 			}
 			if r != nil { // before anything of it can be seen
 				if err := r.takes(a.Operation, session.LeaseAt{Remote: l.Remote, Lease: v.Name}); err != nil {

@@ -233,11 +233,7 @@ func (c *Course) environ(name string, fence uint64) []string {
 		return strings.HasPrefix(kv, "GIT_LEASE_") || strings.HasPrefix(kv, "GIT_LAND_")
 	})
 	g := lease.Grant{Remote: c.Ledger.Remote, Name: c.Want.Name, Operation: c.Hold, Fence: fence}
-	vars := g.Environ(c.Root)
-	if c.Root.IsZero() { // the session that holds it keeps its token
-		vars = slices.DeleteFunc(vars, func(kv string) bool { return strings.HasPrefix(kv, "GIT_LEASE_TOKEN=") })
-	}
-	environ = append(environ, vars...)
+	environ = append(environ, g.Environ(c.Root)...)
 	environ = append(environ, "GIT_LAND_STEP="+name, "GIT_LAND_OPERATION="+c.Operation.String(), fmt.Sprintf("GIT_LAND_FENCE=%d", fence))
 	return append(environ, c.Facts...)
 }
