@@ -140,7 +140,7 @@ func landChange(ctx context.Context, c *call) error {
 	r := land.Request{Selection: selection, Check: c.opts.String("check"), Command: c.opts.String("x"),
 		Force: c.opts.Bool("force-unverified"), Reason: c.opts.String("reason"), DryRun: c.opts.Bool("dry-run"),
 		Warn: func(w string) { c.err.printf("%s %s\n", paint(yellow, "warning:"), w) },
-		Step: c.steps(), Stderr: c.env.Stderr, Environ: c.env.Environ, Edit: c.editor(l.Repo), Steps: steps, Setting: c.setting()}
+		Tell: c.telling(), Stderr: c.env.Stderr, Environ: c.env.Environ, Edit: c.editor(l.Repo), Steps: steps, Setting: c.setting()}
 	if r.Session, err = l.Dir.FromEnv(c.env.Get); err != nil {
 		return err
 	}
@@ -212,20 +212,20 @@ func (c *call) landWaiting(l *ledger.Ledger) (lease.Waiting, error) {
 	return lease.Waiting{Limit: limit, Tell: c.tellWaiting}, nil
 }
 
-// steps tells of each step of a landing. After a lost race, and while it waits,
-// a landing takes the same steps again, and only what is new is told.
-func (c *call) steps() func(step, text string) {
+// telling tells of what a landing does. After a lost race, and while it waits,
+// a landing does the same again, and only what is new is told.
+func (c *call) telling() func(what, text string) {
 	last := map[string]string{}
-	return func(step, text string) {
-		if last[step] != text {
-			c.step(step, text)
+	return func(what, text string) {
+		if last[what] != text {
+			c.did(what, text)
 		}
-		last[step] = text
+		last[what] = text
 	}
 }
 
-func (c *call) step(step, text string) {
-	c.err.printf("%s %s\n", paint(green, fmt.Sprintf("%-9s", step)), text)
+func (c *call) did(what, text string) {
+	c.err.printf("%s %s\n", paint(green, fmt.Sprintf("%-9s", what)), text)
 }
 
 // resultJSON is a result whose record is left out where nothing has landed.

@@ -77,7 +77,7 @@ func verifyChange(ctx context.Context, c *call) error {
 		found = append(found, v)
 	} else {
 		found, published, err = land.Verify(ctx, l, land.VerifyRequest{Selection: selection, Check: c.opts.String("check"),
-			Command: c.opts.String("x"), Accept: c.opts.Bool("accept"), Step: c.step, Stderr: c.env.Stderr, Environ: c.env.Environ})
+			Command: c.opts.String("x"), Accept: c.opts.Bool("accept"), Tell: c.did, Stderr: c.env.Stderr, Environ: c.env.Environ})
 	}
 	if published != nil {
 		c.err.printf("%s the verification is kept here, and goes out with the next landing: %v\n", paint(yellow, "hint:"), published)
@@ -97,7 +97,7 @@ func (c *call) verdicts(l *ledger.Ledger, found []note.Verification, published, 
 	}
 	for _, v := range found {
 		if v.Verdict == note.Pass || recorded {
-			c.step(how, "tree "+v.Tree.Short()+" by "+v.Check+": "+string(v.Verdict)+took(v))
+			c.did(how, "tree "+v.Tree.Short()+" by "+v.Check+": "+string(v.Verdict)+took(v))
 		}
 	}
 	v := found[len(found)-1]

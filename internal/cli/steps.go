@@ -22,5 +22,5 @@ func (c *call) givenSteps() ([]policy.Step, error) {
 
 // setting is what steps run in. What they print is no data of ours.
 func (c *call) setting() step.Setting {
-	return step.Setting{Environ: c.env.Environ, Stdout: c.env.Stderr, Stderr: c.env.Stderr, Tell: c.steps()}
+	return step.Setting{Environ: c.env.Environ, Stdout: c.env.Stderr, Stderr: c.env.Stderr, Tell: c.telling()}
 }

@@ -91,11 +91,11 @@ func (m *motion) tellAgain(v ledger.View) {
 	switch {
 	case was == nil || !pushed && !m.checked:
 	case was.Base != v.Base:
-		m.step("again", fmt.Sprintf("%s has moved to %s", v.Branch.Branch(), nonEmpty(v.Base.Short(), "(unborn)")))
+		m.tell("again", fmt.Sprintf("%s has moved to %s", v.Branch.Branch(), nonEmpty(v.Base.Short(), "(unborn)")))
 	case pushed && was.TipOID() != v.TipOID():
-		m.step("again", fmt.Sprintf("the lease %s has changed", v.Name))
+		m.tell("again", fmt.Sprintf("the lease %s has changed", v.Name))
 	case pushed && was.Records != v.Records:
-		m.step("again", "the records have changed")
+		m.tell("again", "the records have changed")
 	}
 }
 
@@ -116,7 +116,7 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 	}
 	// Only now: what has landed half-way is what was read before.
 	if m.r.Paths == nil && !slices.Equal(v.Policy.Paths, m.landPaths) {
-		m.step("again", "the policy has other land.paths now")
+		m.tell("again", "the policy has other land.paths now")
 		if err := m.aim(ctx, v); err != nil {
 			return false, err
 		}
@@ -200,11 +200,11 @@ func (m *motion) foretell(ctx context.Context, p plan) error {
 
 func (m *motion) foretellLease(ctx context.Context, v ledger.View) error {
 	if h := v.Hold(); h != nil && !m.holds(v) {
-		m.step("leased", "not yet: held by "+lease.Describe(*h, m.l.Now()))
+		m.tell("leased", "not yet: held by "+lease.Describe(*h, m.l.Now()))
 	}
 	f, err := lease.FrostOf(ctx, m.l, v)
 	if f != nil {
-		m.step("leased", "not yet: frozen by "+f.Describe(m.l.Now())+"; when that is over: "+f.Thaw)
+		m.tell("leased", "not yet: frozen by "+f.Describe(m.l.Now())+"; when that is over: "+f.Thaw)
 	}
 	return err
 }

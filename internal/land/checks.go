@@ -84,7 +84,7 @@ type checkRequest struct {
 	accept  bool   // the commands of the policy are accepted now
 	again   string // the command line that accepts them
 	unit    string
-	step    func(step, text string) // may be nil
+	tell    func(what, text string) // may be nil
 	output  io.Writer
 	environ []string
 	id      ulid.ULID
@@ -98,8 +98,8 @@ func runChecks(ctx context.Context, l *ledger.Ledger, p plan, r checkRequest) (f
 		return nil, nil, err
 	}
 	for _, w := range r.wants {
-		if r.step != nil && w.Command != r.typed {
-			r.step("checking", w.Check+": "+w.Command)
+		if r.tell != nil && w.Command != r.typed {
+			r.tell("checking", w.Check+": "+w.Command)
 		}
 		var verdicts []note.Verification
 		verdicts, err = r.run(ctx, l, p, w)
@@ -131,8 +131,8 @@ func (r checkRequest) run(ctx context.Context, l *ledger.Ledger, p plan, w note.
 		if v.Verdict == note.Pass || n == retries {
 			return verdicts, nil
 		}
-		if r.step != nil {
-			r.step("again", fmt.Sprintf("the check %s failed (exit %d), retry %d of %d", w.Check, v.Exit, n+1, retries))
+		if r.tell != nil {
+			r.tell("again", fmt.Sprintf("the check %s failed (exit %d), retry %d of %d", w.Check, v.Exit, n+1, retries))
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (r checkRequest) accepted(l *ledger.Ledger, team policy.Policy) error {
 	}
 	if r.accept {
 		for _, c := range left {
-			r.step("accepted", c.Key+" = "+c.Text)
+			r.tell("accepted", c.Key+" = "+c.Text)
 		}
 		return policy.Accept(l.Dir, left...)
 	}

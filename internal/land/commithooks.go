@@ -140,7 +140,7 @@ func (h *hooked) run(ctx context.Context, m *motion, p plan) error {
 			WithHint("mend them, and run git land again")
 	}
 	if len(run) > 0 {
-		m.step("hooked", strings.Join(run, ", "))
+		m.tell("hooked", strings.Join(run, ", "))
 	}
 	return nil
 }

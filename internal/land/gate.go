@@ -233,7 +233,7 @@ func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
 	}
 	if m.r.DryRun {
 		for _, w := range run {
-			m.step("verified", fmt.Sprintf("not yet: %s would be run on tree %s", w.Command, p.tree.Short()))
+			m.tell("verified", fmt.Sprintf("not yet: %s would be run on tree %s", w.Command, p.tree.Short()))
 		}
 		return v, false, nil
 	}
@@ -258,7 +258,7 @@ func (m *motion) gate(ctx context.Context, p plan) (verdict, bool, error) {
 
 func (m *motion) tellGate(p plan, v verdict) {
 	if !v.judgement.Pass {
-		m.step("verified", "NOT: "+m.r.Reason)
+		m.tell("verified", "NOT: "+m.r.Reason)
 		return
 	}
 	var names []string
@@ -276,14 +276,14 @@ func (m *motion) tellGate(p plan, v verdict) {
 	if v.merged {
 		text += fmt.Sprintf("; merged onto the target it is %s, which is not verified", p.tree.Short())
 	}
-	m.step("verified", text)
+	m.tell("verified", text)
 }
 
 // check runs checks on the tree that would land, and records what they found.
 func (m *motion) check(ctx context.Context, p plan, wants []note.Want) error {
 	defer func() { m.wait, m.start = lease.NewWaiter(m.r.Waiting), time.Now() }() // a check is no wait for a lease
 	found, published, err := runChecks(ctx, m.l, p, checkRequest{wants: wants, typed: m.r.Command, again: acceptCommand(m.l, m.r.Selection), unit: m.journal.Unit,
-		step: m.step, output: m.r.Stderr, environ: m.r.Environ, id: m.journal.Operation})
+		tell: m.tell, output: m.r.Stderr, environ: m.r.Environ, id: m.journal.Operation})
 	if published != nil {
 		m.warn("the verification is kept here and will be published later: %v", published)
 	}

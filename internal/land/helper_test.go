@@ -44,7 +44,7 @@ func (c clone) land(paths []string, edit func(*land.Request)) (land.Result, erro
 	l := c.open()
 	r := land.Request{Selection: land.Selection{Paths: paths, Messages: []string{"change"}},
 		Waiting: lease.Waiting{Limit: time.Minute}, Stderr: io.Discard, Environ: c.env,
-		Step: func(step, text string) { c.t.Logf("%-10s %s", step, text) }}
+		Tell: func(step, text string) { c.t.Logf("%-10s %s", step, text) }}
 	if edit != nil {
 		edit(&r)
 	}

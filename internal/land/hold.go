@@ -57,7 +57,7 @@ func (m *motion) enter(ctx context.Context, v ledger.View) (again bool, err erro
 		return false, err
 	}
 	m.root = root
-	m.step("leased", fmt.Sprintf("%s at %s, operation %s", grant.Name, grant.Remote, grant.Operation))
+	m.tell("leased", fmt.Sprintf("%s at %s, operation %s", grant.Name, grant.Remote, grant.Operation))
 	return true, nil
 }
 

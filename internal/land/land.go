@@ -81,7 +81,7 @@ type Request struct {
 	Edit    func(ctx context.Context, file string) error
 	DryRun  bool
 	Warn    func(text string)       // told of each of Result.Warnings, when it comes up; may be nil
-	Step    func(step, text string) // told of each step done: verified, hooked, leased, based, committed, pushed; and "again", why they are taken anew
+	Tell    func(what, text string) // told of what is done: verified, hooked, leased, based, committed, pushed; and "again", why they are taken anew
 	Stderr  io.Writer               // where the output of checks and of a commit's hooks goes
 	Environ []string                // a check's environment, before what verify takes away
 }

@@ -277,9 +277,9 @@ func (m *motion) forget() error {
 	return nil
 }
 
-func (m *motion) step(name, text string) {
-	if m.r.Step != nil {
-		m.r.Step(name, text)
+func (m *motion) tell(name, text string) {
+	if m.r.Tell != nil {
+		m.r.Tell(name, text)
 	}
 }
 

@@ -131,17 +131,17 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 		m.journal.Lent, m.journal.Hold = lease.SecretOf(m.brought.Root, p.view.Tip), p.view.Hold().Operation
 	}
 	if p.view.Hold() == nil {
-		m.step("leased", fmt.Sprintf("%s at %s, within the push", p.view.Name, m.l.Remote))
+		m.tell("leased", fmt.Sprintf("%s at %s, within the push", p.view.Name, m.l.Remote))
 	} else if !own {
-		m.step("leased", fmt.Sprintf("%s at %s, by this session's operation %s", p.view.Name, m.l.Remote, p.view.Hold().Operation))
+		m.tell("leased", fmt.Sprintf("%s at %s, by this session's operation %s", p.view.Name, m.l.Remote, p.view.Hold().Operation))
 	}
-	m.step("based", fmt.Sprintf("on %s %s", p.view.Branch.Branch(), nonEmpty(p.view.Base.Short(), "(unborn)")))
+	m.tell("based", fmt.Sprintf("on %s %s", p.view.Branch.Branch(), nonEmpty(p.view.Base.Short(), "(unborn)")))
 	series, err := p.commits(ctx, m.l, m.message())
 	if err != nil {
 		return b, err
 	}
 	b.commit, m.result.Commits = series.tip, series.count
-	m.step("committed", fmt.Sprintf("%s (tree %s)", b.commit.Short(), p.tree.Short()))
+	m.tell("committed", fmt.Sprintf("%s (tree %s)", b.commit.Short(), p.tree.Short()))
 
 	d, err := m.l.Draft(p.view)
 	if err != nil {
@@ -299,7 +299,7 @@ func (m *motion) unmade(format string, args ...any) error {
 	return fault.New(fault.Unreachable, format, args...).WithHint("mend what it objects to, and run git land again")
 }
 
-func (m *motion) pushed() { m.step("pushed", "to "+m.l.Remote) }
+func (m *motion) pushed() { m.tell("pushed", "to "+m.l.Remote) }
 
 // reread finds out what the authority says of the pushes made so far.
 func (m *motion) reread(ctx context.Context) (ledger.View, ledger.Fate, error) {

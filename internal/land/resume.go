@@ -49,6 +49,12 @@ func Resume(ctx context.Context, l *ledger.Ledger, e Ending) ([]Conclusion, erro
 	if err := ownIndex(l); err != nil {
 		return nil, err
 	}
+	if e.Operation.IsZero() && (e.Word != step.Word{} || len(e.Steps) > 0) { // which are about one
+		var err error
+		if e.Operation, err = onlyUnfinished(l, "git land resume %s"); err != nil {
+			return nil, err
+		}
+	}
 	if !e.Operation.IsZero() {
 		c, err := endOne(ctx, l, e)
 		if c == nil {
@@ -103,7 +109,7 @@ func Abort(ctx context.Context, l *ledger.Ledger, e Ending) (Conclusion, error) 
 		return Conclusion{}, err
 	}
 	if e.Operation.IsZero() {
-		if e.Operation, err = onlyUnfinished(l); err != nil {
+		if e.Operation, err = onlyUnfinished(l, "git land abort %s --reason WHY"); err != nil {
 			return Conclusion{}, err
 		}
 	}
@@ -114,7 +120,9 @@ func Abort(ctx context.Context, l *ledger.Ledger, e Ending) (Conclusion, error) 
 	return *c, err
 }
 
-func onlyUnfinished(l *ledger.Ledger) (ulid.ULID, error) {
+// onlyUnfinished is the one operation of this worktree that did not end; again is the
+// command with which one of several is named.
+func onlyUnfinished(l *ledger.Ledger, again string) (ulid.ULID, error) {
 	list, err := ListUnfinished(l.Dir)
 	if err != nil {
 		return ulid.Zero, err
@@ -132,7 +140,7 @@ func onlyUnfinished(l *ledger.Ledger) (ulid.ULID, error) {
 		return ulid.ParseStrict(mine[0])
 	}
 	return ulid.Zero, fault.New(fault.Usage, "%d landings are unfinished: %s", len(mine), strings.Join(mine, " ")).
-		WithHint("git land abort %s --reason WHY", mine[0])
+		WithHint(again, mine[0])
 }
 
 // endOne ends one operation: by its journal, by those of the landings under its

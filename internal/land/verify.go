@@ -19,7 +19,7 @@ type VerifyRequest struct {
 	// are those of the policy: the one named, or all.
 	Check, Command string
 	Accept         bool                    // let the commands of the policy run in this clone
-	Step           func(step, text string) // told before each check of the policy
+	Tell           func(what, text string) // told before each check of the policy
 	Stderr         io.Writer               // where a check's output goes as it runs
 	Environ        []string                // the check's, before what verify takes away
 }
@@ -41,7 +41,7 @@ func Verify(ctx context.Context, l *ledger.Ledger, r VerifyRequest) (found []not
 	}
 	id, done := watched(l)
 	defer done()
-	return runChecks(ctx, l, p, checkRequest{wants: wants, typed: r.Command, accept: r.Accept, again: acceptCommand(l, r.Selection), unit: unit, step: r.Step, output: r.Stderr, environ: r.Environ, id: id})
+	return runChecks(ctx, l, p, checkRequest{wants: wants, typed: r.Command, accept: r.Accept, again: acceptCommand(l, r.Selection), unit: unit, tell: r.Tell, output: r.Stderr, environ: r.Environ, id: id})
 }
 
 // words begin the command line that verifies so.

@@ -1,0 +1,191 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/oklog/ulid/v2"
+
+	"gitland/internal/chain"
+	"gitland/internal/event"
+	"gitland/internal/fault"
+	"gitland/internal/ledger"
+	"gitland/internal/note"
+	"gitland/internal/policy"
+	"gitland/internal/session"
+	"gitland/internal/step"
+)
+
+// concludeMotion ends a motion without a landing of its own here, by its journal.
+func concludeMotion(ctx context.Context, l *ledger.Ledger, j journal, e Ending, w *session.Witness) (Conclusion, error) {
+	c := Conclusion{Operation: j.Operation, Remote: j.Remote, Lease: j.Lease, Branch: j.Branch, Unit: j.Unit, Motion: true, Steps: j.Steps}
+	if j.Land != nil {
+		c.Motion, c.Commit = false, j.Land.Commit
+	}
+	s, err := newSequence(l, &j, e.Session)
+	if err != nil {
+		return c, err
+	}
+	v, err := l.Fetch(ctx, s.want)
+	if err != nil {
+		return c, err
+	}
+	m, err := step.Find(ctx, l, v, j.Motion)
+	if err == nil && m == nil { // its acquire may still be on its way
+		_, _, err = s.outrun(ctx, e.Reason)
+		c.GivenUp = e.Reason != ""
+		return c, err
+	}
+	if err != nil {
+		return c, err
+	}
+	course := &step.Course{Ledger: l, Want: s.want, Motion: j.Motion, Operation: j.Operation, Steps: j.Steps, Save: s.save}
+	if j.Land != nil {
+		course.Facts = step.Facts(*j.Land, j.Record)
+		course.End = func(ctx context.Context, v ledger.View, d *ledger.Draft) error {
+			return endRecord(ctx, l, v, d, j.Record, step.Results(j.Steps), "")
+		}
+	}
+	c.Landed = true
+	return c, s.endSteps(ctx, course, e, w, &c)
+}
+
+// endMotion ends a motion of which this clone has no journal.
+func (s *sequence) endMotion(ctx context.Context, v ledger.View, m *chain.Motion, e Ending) (*Conclusion, error) {
+	if m.Ended != nil {
+		return &Conclusion{Operation: e.Operation, Remote: s.l.Remote, Lease: v.Name, Branch: v.Branch, Motion: true, Landed: true, Already: true,
+			Steps: sofar(m, nil), GivenUp: m.GivenUp}, nil
+	}
+	switch here, err := takenBefore(s.l.Dir, m.ID); {
+	case err != nil:
+		return nil, err
+	case !here.IsZero():
+		e.Operation = here
+		return concludeOne(ctx, s.l, e)
+	}
+	if err := s.mayEnd(ctx, v, m, e.Operation); err != nil {
+		return nil, err
+	}
+	return takeOver(ctx, s.l, v, m, e)
+}
+
+// takenBefore is the operation by which this clone has begun a motion, or taken it over, and
+// has not ended it; zero where it has not.
+func takenBefore(dir session.Dir, motion ulid.ULID) (ulid.ULID, error) {
+	ids, err := dir.Journal().List()
+	if err != nil {
+		return ulid.Zero, err
+	}
+	for _, id := range ids {
+		if j, err := loadJournal(dir, id); err == nil && (j.Motion == motion || j.Landing == motion) {
+			return id, nil
+		}
+	}
+	return ulid.Zero, nil
+}
+
+// takeOver goes on, in this clone, with the steps of a motion that was begun in another
+// one: it makes a journal of them here, unless there is one, and concludes that.
+func takeOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Motion, e Ending) (*Conclusion, error) {
+	lock, err := l.Dir.Witness(m.ID) // of two who take it over here, one makes the journal
+	if errors.Is(err, session.ErrAlive) {
+		return nil, fault.New(fault.Held, "somebody else is at work on the steps of operation %s in this clone", e.Operation).
+			WithHint("wait for it, then run git land resume again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.Operation, err = takenBefore(l.Dir, m.ID)
+	if err == nil && e.Operation.IsZero() {
+		e.Operation, err = beginOver(ctx, l, v, m, e)
+	}
+	if e.Operation == m.ID { // whose witness it is
+		err = errors.Join(err, lock.Close())
+	} else {
+		err = errors.Join(err, lock.Remove())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return concludeOne(ctx, l, e)
+}
+
+// beginOver makes the journal of a motion that was begun in another clone, and returns its
+// operation.
+func beginOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Motion, e Ending) (ulid.ULID, error) {
+	steps, err := takenOver(ctx, l, m, e)
+	if err != nil {
+		return ulid.Zero, err
+	}
+	j, w, err := step.Begin(l, v, steps)
+	if err != nil {
+		return ulid.Zero, err
+	}
+	j.Motion, j.Hold, j.Unit, j.Land = m.ID, m.Under, m.ID.String(), m.Begun.By.Land
+	if j.Land != nil {
+		j.Unit, j.Branch = j.Land.Unit, j.Land.Branch
+		if j.Record, err = recordLine(ctx, l, v, *j.Land); err != nil {
+			return ulid.Zero, errors.Join(err, w.Remove())
+		}
+	}
+	err = l.Dir.Journal().Write(j.Operation, j)
+	return j.Operation, errors.Join(err, w.Close())
+}
+
+// takenOver are the steps of a motion, with the commands that this clone has for those
+// which are to come: those that are typed, else those of the policy that the landing was
+// judged by.
+func takenOver(ctx context.Context, l *ledger.Ledger, m *chain.Motion, e Ending) ([]step.Step, error) {
+	var team policy.Policy
+	if land := m.Begun.By.Land; land != nil {
+		tree := l.Repo.Format.EmptyTree()
+		if land.Base != "" {
+			base, err := l.Repo.Commit(ctx, land.Base)
+			if err != nil {
+				return nil, err
+			}
+			tree = base.Tree
+		}
+		var err error
+		if team, err = l.PolicyIn(ctx, tree); err != nil {
+			return nil, err
+		}
+	}
+	steps := sofar(m, nil)
+	if e.Reason == "" {
+		step.CatchUp(steps, m, true) // for all that is known here
+	}
+	used := policy.Policy{}
+	for i := range steps {
+		s := &steps[i]
+		if s.Outcome.Ends() {
+			continue
+		}
+		typed := slices.ContainsFunc(e.Steps, func(t policy.Step) bool { return t.Name == s.Name }) // see retype
+		if own := team.FindStep(s.Name); own != nil && !typed {
+			s.Run, s.Check = own.Run.Text, own.Check.Text
+			used.Steps = append(used.Steps, *own)
+		}
+	}
+	if e.Reason != "" {
+		return steps, nil
+	}
+	return steps, acceptedSteps(l, used)
+}
+
+// recordLine is the line of a landing's record; "" where there is none.
+func recordLine(ctx context.Context, l *ledger.Ledger, v ledger.View, land event.Landing) (string, error) {
+	blob, err := l.Note(ctx, v.Records, land.Commit)
+	if err != nil {
+		return "", fmt.Errorf("read the record: %w", err)
+	}
+	for _, line := range note.ParseRecords(blob) {
+		if line.Err == nil && !line.Newer && line.Value.ID == land.ID {
+			return line.Raw, nil
+		}
+	}
+	return "", fault.New(fault.Ambiguous, "%s has landed, and there is no record of it", land.Commit.Short()).
+		WithHint("%s", reconcileCommand(l, land.Branch)+" --fix")
+}

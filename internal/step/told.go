@@ -1,0 +1,67 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gitland/internal/event"
+	"gitland/internal/fault"
+)
+
+// What a motion that does not go on is told to whoever runs it, with the commands that lead on.
+
+func (c *Course) resume(more ...string) string {
+	return c.Ledger.Command(append([]string{"git", "land", "resume", c.Operation.String()}, more...)...)
+}
+
+func (c *Course) abort() string {
+	return c.Ledger.Command("git", "land", "abort", c.Operation.String(), "--reason", "WHY")
+}
+
+// unfinished is the fault of a step that is not done.
+func (c *Course) unfinished(s Step) error {
+	facts := map[string]any{"operation": c.Operation.String(), "lease": c.Want.Name, "step": s.Name, "outcome": s.Outcome, "exit": s.Exit}
+	if s.Outcome == event.Failed {
+		return fault.New(fault.Failed, "the step %s failed (exit %d), and the lease %s stays held until it is done, or given up: %s", s.Name, s.Exit, c.Want.Name, s.Run).
+			WithHint("%s   (it goes on from there; or, to give up: %s)", c.resume(), c.abort()).WithFacts(facts)
+	}
+	why := "its process died in it, and it has no check"
+	switch {
+	case s.Check == "" && s.Elsewhere:
+		why = "it may have been begun in another clone, and it has no check"
+	case s.Check != "":
+		why = fmt.Sprintf("its check, which says 0 for done and 1 for not done, ended with %d: %s", s.Exit, s.Check)
+	}
+	return fault.New(fault.Failed, "it is not known whether the step %s is done: %s", s.Name, why).
+		WithHint("look whether it is, then: %s, or: %s   (or, to give up: %s)", c.resume("--done", s.Name, "--reason", "WHY"), c.resume("--redo", s.Name), c.abort()).
+		WithFacts(facts)
+}
+
+// notBegun is the fault of steps of which the hold could not be read.
+func (c *Course) notBegun(ctx context.Context, cause error) error {
+	i := slices.IndexFunc(c.Steps, func(s Step) bool { return !s.Outcome.Ends() })
+	if ctx.Err() != nil && i >= 0 {
+		return c.stopped(ctx, c.Steps[i].Name)
+	}
+	if f, ok := errors.AsType[*fault.Error](cause); ok && f.Class == fault.Unreachable {
+		f.What = "the steps could not go on: " + f.What
+		f.WithHint("%s", c.resume())
+	}
+	return cause
+}
+
+// stopped is the fault of a motion that was told to stop before a step.
+func (c *Course) stopped(ctx context.Context, name string) error {
+	return errors.Join(context.Cause(ctx), fault.New(fault.Failed, "stopped before the step %s, and the lease %s stays held until it is done, or given up", name, c.Want.Name).
+		WithHint("%s   (or, to give up: %s)", c.resume(), c.abort()))
+}
+
+// strange is the fault of a step that the hold announces and nobody here has a command
+// for.
+func (c *Course) strange(name string) error {
+	return fault.New(fault.Conflict, "the next step is %s, and no command for it is known here", name).
+		WithHint("%s   (with the command of the step, and that of its check if it has one)", c.resume("--step", name+"=COMMAND", "--step-check", name+"=COMMAND")).
+		WithFacts(map[string]any{"step": name, "operation": c.Operation.String()})
+}
