@@ -127,6 +127,13 @@ func newUnfinishedJSON(list []land.Unfinished) []unfinishedJSON {
 
 func (c *call) describeUnfinished(u land.Unfinished) string {
 	state := "died (" + u.Next + ")"
+	if u.Stepping {
+		state = "has steps to come (" + u.Next + ")"
+	}
+	where := "on " + u.Branch.Branch()
+	if u.Motion {
+		where = "under " + u.Lease
+	}
 	switch {
 	case u.Alive:
 		state = "is under way"
@@ -136,7 +143,7 @@ func (c *call) describeUnfinished(u land.Unfinished) string {
 	if u.Override {
 		return fmt.Sprintf("override %s of %s, begun %s ago, %s", u.Operation, u.Branch.Branch(), lease.Age(c.env.Now().Sub(u.Since)), state)
 	}
-	return fmt.Sprintf("operation %s on %s, begun %s ago, %s", u.Operation, u.Branch.Branch(), lease.Age(c.env.Now().Sub(u.Since)), state)
+	return fmt.Sprintf("operation %s %s, begun %s ago, %s", u.Operation, where, lease.Age(c.env.Now().Sub(u.Since)), state)
 }
 
 func (c *call) printStatus(o land.Outlook) {

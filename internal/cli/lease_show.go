@@ -216,7 +216,7 @@ func announced(l *ledger.Ledger, s lease.Status, unfinished []land.Unfinished) s
 	switch {
 	case i < 0:
 		return fmt.Sprintf("not by this clone: ask its holder, or, if it is dead: %s   (then: %s)",
-			l.Command("git", "lease", "break", s.Name, "--operation", h.Operation.String(), "--reason", "WHY", "--acquire"),
+			lease.Eval(l.Command("git", "lease", "break", s.Name, "--operation", h.Operation.String(), "--reason", "WHY", "--acquire")),
 			l.Command("git", "land", "resume", h.Operation.String()))
 	case unfinished[i].Alive:
 		return "is under way in this clone"
@@ -238,5 +238,5 @@ func wayOn(l *ledger.Ledger, s lease.Status, own session.Root, unfinished []land
 		return lease.StepsCommands(l, *h)
 	}
 	return fmt.Sprintf("not by this clone: ask its holder, or, if it is dead: %s   (then: %s)",
-		l.Command("git", "lease", "break", s.Name, "--operation", h.Operation.String(), "--reason", "WHY", "--acquire"), l.Command("git", "land", "resume", h.Operation.String()))
+		lease.Eval(l.Command("git", "lease", "break", s.Name, "--operation", h.Operation.String(), "--reason", "WHY", "--acquire")), l.Command("git", "land", "resume", h.Operation.String()))
 }

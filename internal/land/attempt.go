@@ -128,6 +128,9 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 	m.describe(p)
 	if p.already != "" {
 		m.result.Status, m.result.Commit = Already, p.already
+		if len(m.r.Steps) > 0 {
+			m.warn("no step was run: they follow a landing, and this one was made before")
+		}
 		return true, m.catchUp(ctx, p)
 	}
 	if m.r.DryRun {

@@ -146,6 +146,9 @@ func (r checkRequest) accepted(l *ledger.Ledger, team policy.Policy) error {
 			commands = append(commands, c.Command)
 		}
 	}
+	if r.accept { // those of its steps as well
+		commands = team.Commands()
+	}
 	left, err := policy.Unaccepted(l.Dir, commands...)
 	if err != nil || len(left) == 0 {
 		return err

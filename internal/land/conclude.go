@@ -135,7 +135,7 @@ func concludeDead(ctx context.Context, l *ledger.Ledger, e Ending, patience *tim
 	for _, u := range list {
 		// Neither a check nor an override stops a landing, nor a step, which may land itself.
 		// Steps that follow no landing of this worktree are none of its business.
-		if u.gitDir != l.Repo.Place() || u.Motion || (u.checking || u.Override || u.stepping) && (u.Alive || u.Doubt != "") {
+		if u.gitDir != l.Repo.Place() || u.Motion || (u.checking || u.Override || u.Stepping) && (u.Alive || u.Doubt != "") {
 			continue
 		}
 		e.Operation = u.Operation

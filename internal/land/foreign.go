@@ -40,6 +40,14 @@ func endForeign(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, e
 		}
 		return s.endMotion(ctx, v, m, e)
 	}
+	if e.Want.Name == "" { // a motion that lands nothing may be under any lease
+		if e.Want.Name, err = motionsLease(ctx, l, v.Name, op); err != nil || e.Want.Name != "" {
+			if err != nil {
+				return nil, err
+			}
+			return endForeign(ctx, l, e)
+		}
+	}
 	s.save = func() error { return nil } // there is no journal: the chain has what is needed
 	trace, err := traceOf(ctx, l, v, op)
 	if err != nil {
@@ -89,6 +97,31 @@ func (s *sequence) stepsOf(ctx context.Context, landing ulid.ULID, c Conclusion,
 		return &c, err
 	}
 	return done, err
+}
+
+// motionsLease is the lease of the authority, besides but, under which an operation has begun
+// a motion, or holds one that it took over; "" where there is none.
+func motionsLease(ctx context.Context, l *ledger.Ledger, but string, op ulid.ULID) (string, error) {
+	names, err := l.Names(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		if name == but {
+			continue
+		}
+		v, err := l.Fetch(ctx, ledger.Want{Name: name})
+		if err != nil {
+			return "", err
+		}
+		if v.Problem != nil {
+			continue // nothing of it is to be believed
+		}
+		if m, err := step.Find(ctx, l, v, op); err != nil || m != nil {
+			return name, err
+		}
+	}
+	return "", nil
 }
 
 // answerable refuses an operation that needs no end, or not here.

@@ -168,8 +168,10 @@ type Unfinished struct {
 	Since     time.Time
 	Branch    object.Ref
 	Alive     bool
-	Override  bool   // it is no landing
-	Motion    bool   // nor is it, but steps alone
+	Override  bool // it is no landing
+	Motion    bool // nor is it, but steps alone
+	Stepping  bool // it has come to its steps
+	Lease     string
 	Doubt     string // why it is not known to have died, though nobody here is at work on it; "" where it is
 	Next      string // the command that ends it, unless it is alive
 
@@ -180,7 +182,6 @@ type Unfinished struct {
 	unit    string
 
 	checking bool // it came no further than its check
-	stepping bool // it has landed, and come to its steps
 }
 
 // Under reports whether the landing took the lease that operation op holds, or

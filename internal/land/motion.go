@@ -72,6 +72,9 @@ func Land(ctx context.Context, l *ledger.Ledger, r Request) (Result, error) {
 		var moved []string
 		var err error
 		if kept, moved, err = concludeDead(ctx, l, Ending{Session: r.Session, Setting: r.Setting}, &r.Waiting.Limit); err != nil {
+			if f, ok := errors.AsType[*fault.Error](err); ok && f.Facts["step"] != nil {
+				f.WithDetails("nothing of this landing was begun: run it again after that")
+			}
 			return Result{}, err
 		}
 		if slices.Contains(moved, r.ExpectHead) { // it was there when that began, which is this once more

@@ -48,7 +48,7 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, w *se
 		}
 		return err
 	}
-	if err := s.mayEnd(ctx, v, m, c.Operation); err != nil {
+	if err := s.mayEnd(ctx, v, m, c.Operation, e.Reason); err != nil {
 		return err
 	}
 	if err := retype(c.Steps, m.Open(), e.Steps); err != nil {
@@ -63,8 +63,14 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, w *se
 	if err := s.catchUp(c.Steps, m); err != nil {
 		return err
 	}
+	s.l.Notice("going on with operation %s; steps to come: %s", c.Operation, strings.Join(m.Open(), ", "))
 	switch {
 	case hold == nil:
+		if end, err := lease.Ending(ctx, s.l, v, s.root); err == nil && end != nil {
+			if lost := end.Lost(s.l); lost != nil {
+				s.l.Notice("%s; it is taken anew for these steps", lost.What)
+			}
+		}
 		if err := s.takeAnew(ctx, m); err != nil {
 			return err
 		}
@@ -114,7 +120,7 @@ func retype(steps []step.Step, open []string, typed []policy.Step) error {
 
 // mayEnd refuses to end the motion of an operation while another one has the lease that its
 // steps need, or nobody can have it.
-func (s *sequence) mayEnd(ctx context.Context, v ledger.View, m *chain.Motion, op ulid.ULID) error {
+func (s *sequence) mayEnd(ctx context.Context, v ledger.View, m *chain.Motion, op ulid.ULID, reason string) error {
 	hold := v.Hold()
 	switch {
 	case v.Phase() == event.Frozen:
@@ -125,7 +131,11 @@ func (s *sequence) mayEnd(ctx context.Context, v ledger.View, m *chain.Motion, o
 	f := lease.Held(s.l, v, false)
 	f.What = fmt.Sprintf("the steps of operation %s that are to come (%s) need the lease: %s", op, strings.Join(m.Open(), ", "), f.What)
 	if hold.Motion == m.ID {
-		return f.WithHint("if that is dead: %s && git land resume %s", lease.TakeCommand(s.l, v), op)
+		then := fault.Command("git", "land", "resume", op.String())
+		if reason != "" {
+			then = fault.Command("git", "land", "abort", op.String(), "--reason", reason)
+		}
+		return f.WithHint("if that is dead: %s && %s", lease.TakeCommand(s.l, v), then)
 	}
 	return f
 }

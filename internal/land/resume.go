@@ -109,7 +109,7 @@ func Abort(ctx context.Context, l *ledger.Ledger, e Ending) (Conclusion, error) 
 		return Conclusion{}, err
 	}
 	if e.Operation.IsZero() {
-		if e.Operation, err = onlyUnfinished(l, "git land abort %s --reason WHY"); err != nil {
+		if e.Operation, err = onlyUnfinished(l, "git land abort %s --reason "+strings.ReplaceAll(fault.Command(e.Reason), "%", "%%")); err != nil {
 			return Conclusion{}, err
 		}
 	}

@@ -65,7 +65,7 @@ func (s *sequence) endMotion(ctx context.Context, v ledger.View, m *chain.Motion
 		e.Operation = here
 		return concludeOne(ctx, s.l, e)
 	}
-	if err := s.mayEnd(ctx, v, m, e.Operation); err != nil {
+	if err := s.mayEnd(ctx, v, m, e.Operation, e.Reason); err != nil {
 		return nil, err
 	}
 	return takeOver(ctx, s.l, v, m, e)

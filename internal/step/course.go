@@ -136,8 +136,12 @@ func (c *Course) allowed(v ledger.View) error {
 		return nil
 	}
 	if pending := v.Hold().Pending(); pending[0] != name {
+		again := []string{"--redo", pending[0]}
+		if c.Word.Done != "" {
+			again = []string{"--done", pending[0], "--reason", c.Word.Reason}
+		}
 		return fault.New(fault.Usage, "the next step is %s, not %s", pending[0], name).
-			WithHint("%s", c.resume())
+			WithHint("%s   (if that is meant)", c.resume(again...))
 	}
 	return nil
 }
