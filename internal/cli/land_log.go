@@ -191,17 +191,7 @@ func (c *call) printSteps(e land.Entry) {
 	if e.Record != nil && (e.Record.End != nil || len(steps) == 0) {
 		steps = e.Record.Steps
 	}
-	var done, open []string
-	for _, s := range steps {
-		switch {
-		case s.Outcome.Ends():
-			done = append(done, s.Name)
-		case s.Outcome != "":
-			open = append(open, fmt.Sprintf("%s (%s)", s.Name, s.Outcome))
-		default:
-			open = append(open, s.Name)
-		}
-	}
+	done, open := note.Sorted(steps)
 	if len(done) > 0 {
 		c.out.printf("  steps done: %s", strings.Join(done, ", "))
 	}

@@ -15,6 +15,7 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
+	"gitland/internal/note"
 	"gitland/internal/policy"
 	"gitland/internal/session"
 	"gitland/internal/step"
@@ -231,17 +232,7 @@ func sofar(m *chain.Motion, known []step.Step) []step.Step {
 
 // tellSteps says which steps are done, and which are not.
 func tellSteps(steps []step.Step) string {
-	var done, open []string
-	for _, s := range steps {
-		switch {
-		case s.Outcome.Ends():
-			done = append(done, s.Name)
-		case s.Outcome != "":
-			open = append(open, fmt.Sprintf("%s (%s)", s.Name, s.Outcome))
-		default:
-			open = append(open, s.Name)
-		}
-	}
+	done, open := note.Sorted(step.Results(steps))
 	text := "done: " + nonEmpty(strings.Join(done, ", "), "none")
 	if len(open) > 0 {
 		text += "; not done: " + strings.Join(open, ", ")

@@ -54,3 +54,20 @@ func Standing(lines []Line[Record], landing ulid.ULID) (standing *Record) {
 	}
 	return standing
 }
+
+// Sorted are the names of steps that are done, and of those that are not, as people are
+// told them: how one went where that is special stands behind it.
+func Sorted(steps []Step) (done, open []string) {
+	for _, s := range steps {
+		name := s.Name
+		if s.Outcome != "" && s.Outcome != event.Done && s.Outcome != event.Already {
+			name += " (" + string(s.Outcome) + ")"
+		}
+		if s.Outcome.Ends() {
+			done = append(done, name)
+		} else {
+			open = append(open, name)
+		}
+	}
+	return done, open
+}
