@@ -43,7 +43,7 @@ func (s seat) takes(who, dir string, names ...string) *exec.Cmd {
 // both begin them.
 func TestTwoLeasesInOppositeOrder(t *testing.T) {
 	t.Parallel()
-	for place, tenths := range map[string]int{"local": 5, "file": 3, "two remotes": 2} {
+	for place, tenths := range map[string]int{"local": 7, "file": 2, "two remotes": 1} {
 		t.Run(place, func(t *testing.T) {
 			t.Parallel()
 			remote, other := gittest.Remote(t), gittest.Remote(t)
