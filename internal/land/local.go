@@ -127,13 +127,13 @@ func (s *follower) flush(ctx context.Context, message string, moves ...git.Move)
 // inTheWay says why HEAD, or the branch that it is on, is not to be moved now: "" where
 // nothing is in the way of that.
 func (s *follower) inTheWay(ctx context.Context) (outcome, hint string, err error) {
-	repo, fallback := s.l.Repo, s.rebase(ctx)
+	repo := s.l.Repo
 	// Both go on from where HEAD is: a bisection would take it for what it had chosen.
 	switch {
 	case repo.Bisecting():
-		return "a bisection is under way here", "git bisect reset && " + fallback, nil
+		return "a bisection is under way here", "git bisect reset && " + s.rebase(ctx), nil
 	case repo.Doing() == "rebase":
-		return "a rebase is under way here", "git rebase --continue && " + fallback, nil
+		return "a rebase is under way here", "git rebase --continue && " + s.rebase(ctx), nil
 	case s.change.branch == "":
 		return "", "", nil
 	}
@@ -142,9 +142,9 @@ func (s *follower) inTheWay(ctx context.Context) (outcome, hint string, err erro
 		return "", "", err
 	}
 	if k := keepers[0]; k.Doing == "" {
-		return kept(s.change.branch, k), fault.Command("git", "-C", k.Path, "switch", "--detach") + " && " + fallback, nil
+		return kept(s.change.branch, k), fault.Command("git", "-C", k.Path, "switch", "--detach") + " && " + s.rebase(ctx), nil
 	}
-	return kept(s.change.branch, keepers[0]), fallback + "   (when that is over)", nil
+	return kept(s.change.branch, keepers[0]), s.rebase(ctx) + "   (when that is over)", nil
 }
 
 // rebase is the command that brings the branch along by hand. New files that have

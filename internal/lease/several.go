@@ -89,6 +89,8 @@ func (h *holding) without(ctx context.Context, p place, reason error) error {
 func inTheWay(p place, reason error, others string) error {
 	if f, ok := errors.AsType[*fault.Error](reason); ok && f.Class != fault.Usage {
 		f.WithDetails(fmt.Sprintf("%s was in the way; %s", p, others))
+	} else if !ok { // told to stop, mostly
+		return errors.Join(reason, fault.New(fault.Failed, "%s was in the way; %s", p, others))
 	}
 	return reason
 }
