@@ -25,9 +25,9 @@ func landLogCommand() *command {
 Lists the landings under the target's lease, newest first, with the overrides
 that moved refs past it. It marks those that landed without a verification,
 those of which only a repair by git land reconcile tells, those whose steps are
-not done, and those that the branch no longer has: an override took them off, or
-somebody did past the tool. In brackets is the unit, where --unit or a branch gave
-one. It takes and needs no lease.`,
+not done, and those that the branch no longer has: an override took them off,
+or somebody did past the tool. In brackets is the unit, where --unit or a
+branch gave one. It takes and needs no lease.`,
 		examples: `
 git land log -n 5
 git land log --json --onto release/1.x`,
