@@ -159,14 +159,21 @@ func (r checkRequest) accepted(l *ledger.Ledger, team policy.Policy) error {
 		}
 		return policy.Accept(l.Dir, left...)
 	}
+	return unaccepted(left, "commands of %s run in this clone only when its user has accepted them").
+		WithHint("%s   (it accepts them, and runs the checks)", r.again)
+}
+
+// unaccepted is the fault, without a hint, of commands that nobody has let run in this
+// clone; what says which they are, of the file %s.
+func unaccepted(left []policy.Command, what string) *fault.Error {
 	var shown []string
 	var facts []map[string]string // as with git land init --json
 	for _, c := range left {
 		shown = append(shown, c.Key+" = "+c.Text)
 		facts = append(facts, map[string]string{"key": c.Key, "command": c.Text})
 	}
-	return fault.New(fault.Unverified, "commands of %s run in this clone only when its user has accepted them, and these are not: %s", policy.File, strings.Join(shown, "; ")).
-		WithHint("%s   (it accepts them, and runs the checks)", r.again).WithFacts(map[string]any{"unaccepted": facts})
+	return fault.New(fault.Unverified, what+", and these are not: %s", policy.File, strings.Join(shown, "; ")).
+		WithFacts(map[string]any{"unaccepted": facts})
 }
 
 // notUnderstood is the fault of a policy of which not all is understood.

@@ -56,8 +56,8 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, w *se
 		return err
 	}
 	hold := v.Hold()
-	switch left := sofar(m, c.Steps); {
-	case e.Reason != "" && slices.ContainsFunc(left, func(s step.Step) bool { return !s.Outcome.Ends() }):
+	left := sofar(m, c.Steps)
+	if e.Reason != "" && slices.ContainsFunc(left, func(s step.Step) bool { return !s.Outcome.Ends() }) {
 		done.GivenUp, done.Steps = true, left
 		return s.giveStepsUp(ctx, m.ID, left, e.Reason)
 	}

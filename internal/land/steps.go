@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
@@ -51,14 +50,8 @@ func acceptedSteps(l *ledger.Ledger, team policy.Policy) error {
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	var shown []string
-	var facts []map[string]string
-	for _, c := range left {
-		shown = append(shown, c.Key+" = "+c.Text)
-		facts = append(facts, map[string]string{"key": c.Key, "command": c.Text})
-	}
-	return fault.New(fault.Unverified, "steps of %s run in this clone only when its user has accepted their commands, and these are not: %s", policy.File, strings.Join(shown, "; ")).
-		WithHint("%s   (it accepts them)", l.Command("git", "land", "init", "--accept")).WithFacts(map[string]any{"unaccepted": facts})
+	return unaccepted(left, "steps of %s run in this clone only when its user has accepted their commands").
+		WithHint("%s   (it accepts them)", l.Command("git", "land", "init", "--accept"))
 }
 
 // follow runs the steps after the landing, under the lease that it took, or the session
