@@ -39,8 +39,8 @@ func TestKilledInAHookOfACommit(t *testing.T) {
 	s := clone(t, remote)
 	s.write(map[string]string{"new": "n\n"})
 	s.diesWhen(filepath.Join(s.dir, ".git"), "pre-commit", "true", "--", "new")
-	if left := s.temporary(); len(left) != 2 {
-		t.Errorf("it left %q, want an index and a message", left)
+	if left := s.temporary(); len(left) != 3 {
+		t.Errorf("it left %q, want the change's index, that of the hooks, and a message", left)
 	}
 	s.force("--", "new")
 	if left := s.temporary(); len(left) > 0 {
@@ -49,7 +49,7 @@ func TestKilledInAHookOfACommit(t *testing.T) {
 	s.leftBehind()
 }
 
-// temporary are the files that hooks of a commit are shown.
+// temporary are copies of the index, and messages.
 func (s seat) temporary() (names []string) {
 	s.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(s.dir, ".git"))
@@ -57,7 +57,7 @@ func (s seat) temporary() (names []string) {
 		s.t.Fatal(err)
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), "-hooks") {
+		if strings.HasPrefix(e.Name(), "lease-") {
 			names = append(names, e.Name())
 		}
 	}

@@ -124,11 +124,11 @@ func (r *Repo) CleanMessage(ctx context.Context, text string) (string, error) {
 	return r.run(ctx, command{reading: true, args: args, stdin: []byte(text)})
 }
 
-// MessageFile writes a commit message for hooks and editors into the git directory, which
-// id makes a name for. Editors know it by its last component. It is not git's own of that
+// MessageFile writes a commit message for hooks and editors into the git directory. id is
+// of whoever uses it, for SweepTemporary. Editors know it by its last component. It is not git's own of that
 // name: others commit here at the same time.
 func (r *Repo) MessageFile(id, text string) (path string, remove func(), err error) {
-	dir := filepath.Join(r.GitDir, messageName(id))
+	dir := r.temporary(messagePrefix, id)
 	remove = func() { os.RemoveAll(dir) }
 	path = filepath.Join(dir, editMessage)
 	if err = os.Mkdir(dir, 0o700); err == nil {
@@ -178,5 +178,3 @@ func (r *Repo) LeaveMessage(text string) error {
 }
 
 const editMessage = "COMMIT_EDITMSG"
-
-func messageName(id string) string { return "lease-message-" + id }

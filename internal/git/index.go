@@ -3,6 +3,7 @@ package git
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -208,7 +209,7 @@ func (r *Repo) indexPath() string {
 // brought up to date there, the user's own index misses. Empty is none such.
 func (r *Repo) BorrowedIndex() string {
 	path := r.indexPath()
-	if name := filepath.Base(path); strings.HasPrefix(name, tempIndexName("")) || strings.HasSuffix(name, ".lock") {
+	if name := filepath.Base(path); strings.HasPrefix(name, indexPrefix) || strings.HasSuffix(name, ".lock") {
 		return path
 	}
 	return ""
@@ -220,9 +221,9 @@ func (r *Repo) BorrowedIndex() string {
 func (r *Repo) SweepTemporary(length int, alive func(id string) bool) {
 	entries, _ := os.ReadDir(r.GitDir) // what cannot be listed cannot be swept
 	for _, e := range entries {
-		id, ours := strings.CutPrefix(e.Name(), tempIndexName(""))
+		id, ours := strings.CutPrefix(e.Name(), indexPrefix)
 		if !ours {
-			id, ours = strings.CutPrefix(e.Name(), messageName(""))
+			id, ours = strings.CutPrefix(e.Name(), messagePrefix)
 		}
 		if ours && len(id) >= length && !alive(id[:length]) {
 			os.RemoveAll(filepath.Join(r.GitDir, e.Name()))
@@ -230,7 +231,17 @@ func (r *Repo) SweepTemporary(length int, alive func(id string) bool) {
 	}
 }
 
-func tempIndexName(id string) string { return "lease-index-" + id }
+// What lies in the git directory for a moment is named by what it is and for whom.
+const (
+	indexPrefix   = "lease-index-"
+	messagePrefix = "lease-message-"
+)
+
+// temporary is a name that nobody has used before, also for the same id: who goes on for
+// one that was killed may find what was left there, or a git that still writes it.
+func (r *Repo) temporary(prefix, id string) string {
+	return filepath.Join(r.GitDir, prefix+id+"-"+rand.Text())
+}
 
 // WriteTree stores the index as a tree. It fails in the middle of a merge.
 func (r *Repo) WriteTree(ctx context.Context) (object.OID, error) {

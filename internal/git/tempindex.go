@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,33 +16,34 @@ import (
 // touching the real one.
 type TempIndex struct {
 	repo *Repo
+	id   string
 	path string
 	real string // the index that it is a copy of
 }
 
-// TempIndex copies the index into the git directory; id makes the name unique.
-// A copy, not an empty index: it keeps skip-worktree bits, and the cached file
-// times that save reading every file.
+// TempIndex copies the index into the git directory. A copy, not an empty index: it keeps
+// skip-worktree bits, and the cached file times that save reading every file. id is of
+// whoever uses it, for SweepTemporary.
 func (r *Repo) TempIndex(ctx context.Context, id string) (*TempIndex, error) {
-	path := filepath.Join(r.GitDir, tempIndexName(id))
+	path := r.temporary(indexPrefix, id)
 	real := r.indexPath()
 	if err := copyIndex(path, real); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("copy the index: %w", err)
 	}
 	c := *r
 	c.environ = append(r.Environ(), "GIT_INDEX_FILE="+path)
-	return &TempIndex{repo: &c, path: path, real: real}, nil
+	return &TempIndex{repo: &c, id: id, path: path, real: real}, nil
 }
 
-// Copy copies the copy; id makes the name unique.
-func (t *TempIndex) Copy(id string) (*TempIndex, error) {
-	path := filepath.Join(t.repo.GitDir, tempIndexName(id))
+// Copy copies the copy.
+func (t *TempIndex) Copy() (*TempIndex, error) {
+	path := t.repo.temporary(indexPrefix, t.id)
 	if err := copyIndex(path, t.path); err != nil {
 		return nil, fmt.Errorf("copy the index: %w", err)
 	}
 	c := *t.repo
 	c.environ = append(c.Environ(), "GIT_INDEX_FILE="+path)
-	return &TempIndex{repo: &c, path: path, real: t.real}, nil
+	return &TempIndex{repo: &c, id: t.id, path: path, real: t.real}, nil
 }
 
 // Install puts the copy in the place of the index, if that is still as stamp

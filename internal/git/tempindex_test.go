@@ -152,6 +152,30 @@ func TestTempIndex(t *testing.T) {
 	}
 }
 
+// Who goes on for a process that was killed has its id, and may find what it left.
+func TestTempIndexesOfOneID(t *testing.T) {
+	t.Parallel()
+	r := open(t, stage(t))
+	left, err := r.TempIndex(t.Context(), "id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer left.Close()
+	own, err := r.TempIndex(t.Context(), "id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := left.Copy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	own.Close()
+	if _, err := left.WriteTree(t.Context()); err != nil {
+		t.Errorf("what was left is no index any more: %v", err)
+	}
+}
+
 func TestTempIndexAddNoMatch(t *testing.T) {
 	t.Parallel()
 	top := stage(t)

@@ -27,6 +27,7 @@ const (
 // worktree alone tells.
 type change struct {
 	asked    Selection // by which it was chosen
+	id       string    // of who reads it, for temporary files
 	kind     kind
 	chosen   git.Scope         // pathspecs that chose it
 	at       git.Position      // of HEAD when it was read; zero where a journal tells
@@ -59,7 +60,7 @@ func (c change) paths() []string {
 
 // readChange finds out what the selection chooses: paths, or where there are none
 // what is staged within landPaths, and so on. It touches neither index nor files. id
-// names the temporary index. The caller has to drop the change.
+// is that of an operation that is watched, for temporary files. The caller has to drop the change.
 func readChange(ctx context.Context, l *ledger.Ledger, s Selection, landPaths []string, id string) (change, error) {
 	repo := l.Repo
 	if err := s.fits(); err != nil {
@@ -69,7 +70,7 @@ func readChange(ctx context.Context, l *ledger.Ledger, s Selection, landPaths []
 	if err != nil {
 		return c, err
 	}
-	c.asked = s
+	c.asked, c.id = s, id
 	if err := c.expectHead(ctx, repo); err != nil {
 		return c, err
 	}
@@ -81,17 +82,17 @@ func readChange(ctx context.Context, l *ledger.Ledger, s Selection, landPaths []
 			return c, errNoWorkTree()
 		}
 		c.kind, c.chosen = fromPaths, git.Scope{Paths: s.Paths}
-		err = c.takePaths(ctx, l, id)
+		err = c.takePaths(ctx, l)
 	case repo.Top != "":
 		if s.commitsAlone() { // then land.paths choose nothing
 			landPaths = nil
 		}
-		if err = c.takeStaged(ctx, l, landPaths, id); err != nil || c.kind != "" {
+		if err = c.takeStaged(ctx, l, landPaths); err != nil || c.kind != "" {
 			break
 		}
 		if len(landPaths) > 0 {
 			c.kind, c.chosen = fromPaths, git.Scope{Paths: landPaths, FromTop: true}
-			err = c.takePaths(ctx, l, id)
+			err = c.takePaths(ctx, l)
 			if err == nil && len(c.diff) > 0 {
 				break
 			}
@@ -206,7 +207,7 @@ func (c change) indexed(entries []git.IndexEntry) (replaced, wanted []git.IndexE
 
 // takeStaged builds the tree of HEAD with what is staged, within the given
 // pathspecs. It leaves c.kind empty when nothing is.
-func (c *change) takeStaged(ctx context.Context, l *ledger.Ledger, within []string, id string) error {
+func (c *change) takeStaged(ctx context.Context, l *ledger.Ledger, within []string) error {
 	repo := l.Repo
 	staged, err := repo.DiffIndex(ctx, c.headTree, within)
 	if err != nil || len(staged) == 0 {
@@ -220,7 +221,7 @@ func (c *change) takeStaged(ctx context.Context, l *ledger.Ledger, within []stri
 		c.tree, err = repo.WriteTree(ctx)
 		return err
 	}
-	index, err := repo.TempIndex(ctx, id)
+	index, err := repo.TempIndex(ctx, c.id)
 	if err != nil {
 		return err
 	}

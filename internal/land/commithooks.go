@@ -86,15 +86,14 @@ func (h *hooked) run(ctx context.Context, m *motion, p plan) error {
 	if err != nil || len(names) == 0 && !d.edit {
 		return err
 	}
-	id := m.journal.Operation.String() + "-hooks"
 	var index *git.TempIndex
 	if len(names) > 0 {
-		if index, err = m.change.scopedIndex(ctx, m.l.Repo, id); err != nil {
+		if index, err = m.change.scopedIndex(ctx, m.l.Repo); err != nil {
 			return err
 		}
 		defer index.Close()
 	}
-	file, remove, err := m.l.Repo.MessageFile(id, h.text)
+	file, remove, err := m.l.Repo.MessageFile(m.journal.Operation.String(), h.text)
 	if err != nil {
 		return err
 	}
@@ -186,11 +185,11 @@ func (m *motion) askHook(ctx context.Context, index *git.TempIndex, name string,
 }
 
 // scopedIndex is an index that has HEAD's tree with the change, and nothing else.
-func (c *change) scopedIndex(ctx context.Context, repo *git.Repo, id string) (*git.TempIndex, error) {
+func (c *change) scopedIndex(ctx context.Context, repo *git.Repo) (*git.TempIndex, error) {
 	if c.index != nil {
-		return c.index.Copy(id)
+		return c.index.Copy()
 	}
-	index, err := repo.TempIndex(ctx, id)
+	index, err := repo.TempIndex(ctx, c.id)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 // Git refuses to touch files that the index does not have as they are, also
 // where they are as they landed: an earlier landing may have found the index
 // locked, or died while it wrote them. Those are made known to the index.
-func (s *follower) rehearse(ctx context.Context, id string, entries []git.IndexEntry) (replaced, same []git.IndexEntry, err error) {
-	index, err := s.l.Repo.TempIndex(ctx, id)
+func (s *follower) rehearse(ctx context.Context, entries []git.IndexEntry) (replaced, same []git.IndexEntry, err error) {
+	index, err := s.l.Repo.TempIndex(ctx, s.operation.String())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +64,7 @@ func (s *follower) sameAsLanded(ctx context.Context, index *git.TempIndex) (repl
 			replaced, wanted = append(replaced, entries[i]), append(wanted, newEntries(diff[i:i+1])...)
 		}
 	}
-	landed, err := index.Copy(s.l.NewID().String())
+	landed, err := index.Copy()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -189,7 +189,7 @@ func (m *moving) half(ctx context.Context, l *ledger.Ledger, c *change) (*git.Re
 		return nil, nil
 	}
 	gone, come := change{diff: m.gone}.paths(), change{diff: m.come}.paths()
-	all, err := l.Repo.Renames(ctx, c.headTree, l.NewID().String(), slices.Concat(gone, m.alsoGone), slices.Concat(come, m.alsoCome))
+	all, err := l.Repo.Renames(ctx, c.headTree, c.id, slices.Concat(gone, m.alsoGone), slices.Concat(come, m.alsoCome))
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (m *moving) whole(ctx context.Context, l *ledger.Ledger, c *change, r git.R
 	}
 	sides := []struct{ gone, come []string }{{change{diff: m.gone}.paths(), change{diff: m.come}.paths()}, {gone, come}}
 	for _, side := range sides {
-		within, err := l.Repo.Renames(ctx, c.headTree, l.NewID().String(), side.gone, side.come)
+		within, err := l.Repo.Renames(ctx, c.headTree, c.id, side.gone, side.come)
 		if err != nil {
 			return false, err
 		}

@@ -218,7 +218,7 @@ func (s *follower) moveFiles(ctx context.Context) error {
 	if s.tree == s.change.tree {
 		return repo.SetIndex(ctx, entries)
 	}
-	replaced, same, err := s.rehearse(ctx, s.operation.String()+"-rehearsal", entries)
+	replaced, same, err := s.rehearse(ctx, entries)
 	if err != nil { // what cannot be done must not be begun
 		return err
 	}

@@ -17,14 +17,14 @@ import (
 
 // takePaths builds the tree of HEAD with the working tree's content of chosen
 // paths.
-func (c *change) takePaths(ctx context.Context, l *ledger.Ledger, id string) error {
+func (c *change) takePaths(ctx context.Context, l *ledger.Ledger) error {
 	repo := l.Repo
 	c.stamp = repo.IndexStamp()
 	around := sync.OnceValues(func() ([]git.StatusEntry, error) { return repo.Status(ctx, false) })
 	var wg sync.WaitGroup
 	wg.Go(func() { around() })
 	defer wg.Wait()
-	index, err := repo.TempIndex(ctx, id)
+	index, err := repo.TempIndex(ctx, c.id)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (m *motion) around(ctx context.Context, b built) ([]*git.Repo, error) {
 		return f.WithHint("%s   (commit or stash there first)", fault.Command("git", "-C", where, "status"))
 	}
 	if !m.change.apart && m.change.branch == b.plan.view.Branch && m.l.Repo.Top != "" {
-		if _, _, err := m.follower(b).rehearse(ctx, m.journal.Operation.String()+"-rehearsal", newEntries(m.change.diff)); err != nil {
+		if _, _, err := m.follower(b).rehearse(ctx, newEntries(m.change.diff)); err != nil {
 			return nil, refuse(m.l.Repo.Top, err)
 		}
 	}

@@ -92,7 +92,7 @@ func Run(ctx context.Context, l *ledger.Ledger, r Request) (note.Verification, e
 // run runs the check in the right place.
 func (r Request) run(ctx context.Context, l *ledger.Ledger) (child.Result, error) {
 	if l.Repo.Top != "" {
-		differing, err := r.differing(ctx, l.Repo, "before")
+		differing, err := r.differing(ctx, l.Repo)
 		if err != nil {
 			return child.Result{}, err
 		}
@@ -114,7 +114,7 @@ func (r Request) inPlace(ctx context.Context, repo *git.Repo) (child.Result, err
 	if err != nil {
 		return result, err
 	}
-	changed, err := r.differing(ctx, repo, "after")
+	changed, err := r.differing(ctx, repo)
 	if err != nil || len(changed) == 0 {
 		return result, err
 	}
@@ -130,8 +130,8 @@ func (r Request) inPlace(ctx context.Context, repo *git.Repo) (child.Result, err
 }
 
 // differing lists the paths in which the working tree is not r.Tree.
-func (r Request) differing(ctx context.Context, repo *git.Repo, when string) ([]string, error) {
-	index, err := repo.TempIndex(ctx, r.ID+"-"+when)
+func (r Request) differing(ctx context.Context, repo *git.Repo) ([]string, error) {
+	index, err := repo.TempIndex(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -204,7 +204,7 @@ func (c *caseOf) drawPaths(p *plan, unlanded []step) {
 				continue
 			}
 			_, was := c.s.head[path]
-			found = found || is || was || onDisk && !ignored(path)
+			found = found || is || was || onDisk && (!ignored(path) || one.contains(path))
 			sparse = sparse || c.s.index[path].skip
 			only = only && (c.s.index[path].skip || !is && !onDisk)
 			if is && !was && !onDisk {

@@ -14,6 +14,13 @@ type spec struct {
 	matches func(p string) bool
 	exclude bool
 	feature feature
+	at      string // the path that it names, where it is no pattern
+}
+
+// contains reports whether the spec names a directory that p is in. Git takes such a one
+// also where it finds only ignored files in it, and of those takes none (2.39 to 2.56).
+func (s spec) contains(p string) bool {
+	return s.at == "." || s.at != "" && strings.HasPrefix(p, s.at+"/")
 }
 
 // A scope is what stands behind "--".
@@ -48,21 +55,21 @@ func wide() []spec {
 	}
 	not := func(dir string) func(string) bool { return below(dir) }
 	return []spec{
-		{".", below("."), false, scopeDirectory},
-		{"src", below("src"), false, scopeDirectory},
-		{"docs/", func(p string) bool { return strings.HasPrefix(p, "docs/") }, false, scopeDirectory}, // no file of that name
-		{"src/*.txt", suffix("src/", ".txt", true), false, scopeWildcard},
-		{"*.txt", suffix("", ".txt", true), false, scopeWildcard},
-		{"star*", func(p string) bool { return strings.HasPrefix(p, "star") }, false, scopeWildcard},
-		{"[ab]*", func(p string) bool { return p[0] == 'a' || p[0] == 'b' }, false, scopeWildcard},
-		{":(glob)src/*.txt", suffix("src/", ".txt", false), false, scopeMagic},
-		{":(glob)**/*.txt", suffix("", ".txt", true), false, scopeMagic},
-		{":(icase)README", func(p string) bool { return below("readme")(strings.ToLower(p)) }, false, scopeMagic},
-		{":(literal)star*", below("star*"), false, scopeMagic},
-		{":/", below("."), false, scopeMagic},
-		{":(top)src", below("src"), false, scopeMagic},
-		{":!docs", not("docs"), true, scopeMagic},
-		{":(exclude)*.txt", suffix("", ".txt", true), true, scopeMagic},
+		{".", below("."), false, scopeDirectory, "."},
+		{"src", below("src"), false, scopeDirectory, "src"},
+		{"docs/", func(p string) bool { return strings.HasPrefix(p, "docs/") }, false, scopeDirectory, "docs"}, // no file of that name
+		{"src/*.txt", suffix("src/", ".txt", true), false, scopeWildcard, ""},
+		{"*.txt", suffix("", ".txt", true), false, scopeWildcard, ""},
+		{"star*", func(p string) bool { return strings.HasPrefix(p, "star") }, false, scopeWildcard, ""},
+		{"[ab]*", func(p string) bool { return p[0] == 'a' || p[0] == 'b' }, false, scopeWildcard, ""},
+		{":(glob)src/*.txt", suffix("src/", ".txt", false), false, scopeMagic, ""},
+		{":(glob)**/*.txt", suffix("", ".txt", true), false, scopeMagic, ""},
+		{":(icase)README", func(p string) bool { return below("readme")(strings.ToLower(p)) }, false, scopeMagic, ""},
+		{":(literal)star*", below("star*"), false, scopeMagic, "star*"},
+		{":/", below("."), false, scopeMagic, "."},
+		{":(top)src", below("src"), false, scopeMagic, "src"},
+		{":!docs", not("docs"), true, scopeMagic, "docs"},
+		{":(exclude)*.txt", suffix("", ".txt", true), true, scopeMagic, ""},
 	}
 }
 
@@ -79,7 +86,7 @@ func literal(p, cwd string) spec {
 	case cwd != "":
 		text = strings.Repeat("../", strings.Count(cwd, "/")+1) + p
 	}
-	return spec{text, below(p), false, scopePath}
+	return spec{text, below(p), false, scopePath, p}
 }
 
 // drawScope chooses among the paths that are there, mostly those that are dirty, as a
@@ -111,7 +118,7 @@ func drawScope(r *rand.Rand, s state, cwd string) scope {
 		}
 	}
 	if len(drawn) == 0 {
-		return scope{{":/", below("."), false, scopeMagic}}
+		return scope{{":/", below("."), false, scopeMagic, "."}}
 	}
 	return drawn
 }
