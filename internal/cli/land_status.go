@@ -13,6 +13,7 @@ import (
 	"gitland/internal/note"
 	"gitland/internal/object"
 	"gitland/internal/policy"
+	"gitland/internal/step"
 	"gitland/internal/verify"
 )
 
@@ -53,6 +54,7 @@ type statusJSON struct {
 	Outputs     []verify.Output     `json:"outputs,omitempty"` // of what failed, where it is kept here
 	Missing     []string            `json:"missing,omitempty"`
 	VerifyWith  string              `json:"verify_with,omitempty"`
+	Steps       []note.Step         `json:"steps,omitempty"` // that would follow
 	Hold        *holdJSON           `json:"hold,omitempty"`
 	Frozen      *frozenJSON         `json:"frozen,omitempty"`
 	Unfinished  []unfinishedJSON    `json:"unfinished,omitempty"`
@@ -96,7 +98,7 @@ func landStatus(ctx context.Context, c *call) error {
 func (c *call) statusJSON(o land.Outlook) statusJSON {
 	j := statusJSON{Remote: o.Remote, Lease: o.Lease, Branch: o.Branch, Base: o.Base, Lands: o.Kind, Paths: o.Paths,
 		Commits: o.Commits, Mode: o.Mode, Tree: o.Tree, Already: o.Already, Verified: o.Verified, Merged: o.Merged, Passing: o.Judgement.Passing,
-		Failing: o.Judgement.Failing, Earlier: o.Judgement.Earlier, Flaky: o.Judgement.Flaky(), Outputs: o.Outputs, Missing: o.Judgement.Missing, Rewound: o.Rewound, Unpublished: o.Unpublished, Frozen: c.frozen(o.Frost)}
+		Failing: o.Judgement.Failing, Earlier: o.Judgement.Earlier, Flaky: o.Judgement.Flaky(), Outputs: o.Outputs, Missing: o.Judgement.Missing, Steps: step.Results(o.Steps), Rewound: o.Rewound, Unpublished: o.Unpublished, Frozen: c.frozen(o.Frost)}
 	if o.Tree != "" && !o.Verified {
 		j.VerifyWith = o.VerifyWith
 	}
@@ -156,6 +158,9 @@ func (c *call) printStatus(o land.Outlook) {
 	if o.Tree != "" {
 		row(plain, "tree", string(o.Tree))
 		c.printVerified(row, o)
+	}
+	for _, s := range o.Steps {
+		row(plain, "step", s.Name+": "+s.Run)
 	}
 	switch {
 	case o.Ambiguous:

@@ -145,6 +145,7 @@ type Outlook struct {
 	Merged      bool // land.require=unit: the change's own tree is what was verified
 	Judgement   note.Judgement
 	Outputs     []verify.Output // of those that failed, where this clone has them still
+	Steps       []step.Step     // that would follow
 	Hold        *event.Hold
 	OwnHold     bool
 	Frost       *lease.Frost // who froze the lease; nil unless frozen

@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -91,6 +92,8 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 		return nil
 	}
 	o.Tree = p.tree
+	var stepsErr error
+	o.Steps, stepsErr = stepsAfter(l, v, o.OwnHold)
 	wants, err := demanded(v.Policy, "", "")
 	if err != nil {
 		return err
@@ -113,10 +116,7 @@ func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, 
 	}
 	run, blocked := lacking(o.Judgement, wants)
 	o.runs = !o.Verified && !blocked && len(run) > 0
-	if err := p.guard(ctx, l); err != nil {
-		return err
-	}
-	return soundPolicy(ctx, l, s, p)
+	return cmp.Or(p.guard(ctx, l), stepsErr, soundPolicy(ctx, l, s, p))
 }
 
 // Log lists the newest landings of a lease's chain, and the overrides that moved a

@@ -14,18 +14,26 @@ import (
 	"gitland/internal/step"
 )
 
-// planSteps settles which steps follow the landing. It refuses, before anything is
-// pushed, those whose commands nobody has let run here, and steps within steps.
+// planSteps settles which steps follow the landing. It refuses before anything is pushed.
 func (m *motion) planSteps(v ledger.View) (err error) {
 	m.journal.Typed = m.r.Steps
-	if m.journal.Steps, err = step.New(v.Policy.Steps, m.r.Steps...); err != nil || len(m.journal.Steps) == 0 {
-		return err
+	m.journal.Steps, err = stepsAfter(m.l, v, m.holds(v), m.r.Steps...)
+	return err
+}
+
+// stepsAfter are the steps that follow a landing on v, those of the policy and then those
+// that were typed. It refuses those whose commands nobody has let run here, and, under a
+// lease of one's own, steps within steps; what they are it tells all the same.
+func stepsAfter(l *ledger.Ledger, v ledger.View, own bool, typed ...policy.Step) ([]step.Step, error) {
+	steps, err := step.New(v.Policy.Steps, typed...)
+	if err != nil || len(steps) == 0 {
+		return nil, err
 	}
-	if h := v.Hold(); h != nil && h.Steps != "" && m.holds(v) {
-		return fault.New(fault.Held, "this landing has steps (%s), and runs within a motion whose own are to come: %s", step.Names(m.journal.Steps), h.Steps).
+	if h := v.Hold(); h != nil && h.Steps != "" && own {
+		return steps, fault.New(fault.Held, "this landing has steps (%s), and runs within a motion whose own are to come: %s", step.Names(steps), h.Steps).
 			WithHint("have those steps be among the outer ones, and this landing be one that no step follows")
 	}
-	return acceptedSteps(m.l, v.Policy)
+	return steps, acceptedSteps(l, v.Policy)
 }
 
 // stepWords are the options by which steps were typed.
