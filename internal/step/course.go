@@ -97,11 +97,17 @@ func (c *Course) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if hold, err = c.say(ctx, *s, outcome); err != nil {
+		others := false
+		if hold, others, err = c.say(ctx, *s, outcome); err != nil {
 			return err
 		}
 		if !outcome.Ends() {
 			return c.unfinished(*s)
+		}
+		if others && c.onItsWay(hold) { // and they may be in the next one
+			if next := c.find(hold.Pending()[0]); next != nil && !next.Begun {
+				next.Begun, next.Elsewhere = true, true
+			}
 		}
 	}
 	return nil
@@ -112,13 +118,20 @@ func (c *Course) onItsWay(h *event.Hold) bool {
 }
 
 // over is how a motion has ended that the lease does not announce any more: well, if all
-// of it is done.
+// of it is done. Who ended it with the token alone has left the lease to who took it.
 func (c *Course) over(ctx context.Context, v ledger.View) error {
 	m, err := Find(ctx, c.Ledger, v, c.Motion)
-	if err != nil || m != nil && m.Ended != nil && !m.GivenUp {
+	if err != nil {
 		return err
 	}
-	return c.lost(ctx, v)
+	if m == nil || m.Ended == nil || m.GivenUp {
+		return c.lost(ctx, v)
+	}
+	CatchUp(c.Steps, m, false)
+	if c.Own && lease.Owns(c.Root, v.Tip) {
+		_, err = lease.GiveBack(ctx, c.Ledger, c.Want, c.Root)
+	}
+	return err
 }
 
 func (c *Course) find(name string) *Step {
@@ -243,14 +256,15 @@ func (c *Course) environ(name string, fence uint64) []string {
 }
 
 // say appends how a step went, and returns the hold after that, nil where the lease was
-// given back by it.
-func (c *Course) say(ctx context.Context, s Step, o event.Outcome) (*event.Hold, error) {
+// given back by it. It reports whether others, who have the same token, have said it.
+func (c *Course) say(ctx context.Context, s Step, o event.Outcome) (hold *event.Hold, others bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayTime) // what was done has to be said
 	defer cancel()
-	var hold *event.Hold
+	var seen ledger.View
 	compose := func(v ledger.View, d *ledger.Draft) error {
 		if hold = v.Hold(); !c.onItsWay(hold) {
-			return c.lost(ctx, v)
+			seen = v
+			return errOver
 		}
 		if hold.Pending()[0] != s.Name || o == event.Unknown && hold.Stuck == o {
 			return errSaid
@@ -274,28 +288,34 @@ func (c *Course) say(ctx context.Context, s Step, o event.Outcome) (*event.Hold,
 		return err
 	}
 	e, err := c.Ledger.Append(ctx, c.Want, compose)
-	if git.Terminated(err) { // what asked the step to end went to the whole group, and does not come again
+	again := git.Terminated(err)
+	if again { // what asked the step to end went to the whole group, and does not come again
 		e, err = c.Ledger.Append(ctx, c.Want, compose)
 	}
 	switch {
+	case errors.Is(err, errOver):
+		return nil, false, c.over(ctx, seen)
 	case errors.Is(err, errSaid):
-		return hold, nil
+		return hold, !again, nil
 	case err != nil && e == nil:
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Class == fault.Unreachable {
 			f.What = fmt.Sprintf("the step %s is %s, which could not be put on the record: %s", s.Name, o, f.What)
 			f.WithHint("%s", c.resume())
 		}
-		return nil, err
+		return nil, false, err
 	}
 	c.tell(string(o), s.Name+took(s))
-	return e.State.Hold, nil
+	return e.State.Hold, false, nil
 }
 
 // sayTime is how long we go on after Ctrl-C to say how a step went.
 const sayTime = 30 * time.Second
 
-// errSaid ends an append that has nothing left to say.
-var errSaid = errors.New("said before")
+// An append that has nothing left to say ends by one of these.
+var (
+	errSaid = errors.New("said before")
+	errOver = errors.New("not on its way any more")
+)
 
 func took(s Step) string {
 	if s.TookMS == 0 {
