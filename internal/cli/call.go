@@ -56,7 +56,7 @@ func (c *call) want(name string) ledger.Want {
 }
 
 // toWait has the refusal of a lease that somebody else holds begin with the command
-// line that waits for it: this call's own, with options unless they were given.
+// line that waits for it, or end with it where that is of little use: this call's own, with options unless they were given.
 // form is how a shell takes it, "%s" as it is.
 func (c *call) toWait(err error, form string, options ...string) error {
 	f, ok := errors.AsType[*fault.Error](err)
@@ -68,7 +68,11 @@ func (c *call) toWait(err error, form string, options ...string) error {
 	}
 	args := slices.DeleteFunc(c.with(options...), func(a string) bool { return a == "--no-wait" })
 	again := fmt.Sprintf(form, c.line(args...))
-	f.Hint = fmt.Sprintf("%s   (or, %s)", again, f.Hint)
+	if stuck, _ := f.Facts["stuck"].(event.Outcome); stuck != "" { // to wait is to wait for a person
+		f.Hint = fmt.Sprintf("%s   (or, to wait until somebody goes on with its steps: %s)", f.Hint, again)
+	} else {
+		f.Hint = fmt.Sprintf("%s   (or, %s)", again, f.Hint)
+	}
 	return err
 }
 
@@ -108,6 +112,13 @@ func (c *call) with(options ...string) []string {
 	return slices.Insert(slices.Clone(c.args), end, options...)
 }
 
-func (c *call) tellWaiting(h event.Hold) {
-	c.err.printf("%s for the lease, held by %s\n", paint(yellow, "waiting"), lease.Describe(h, c.env.Now()))
+func (c *call) tellWaiting(l *ledger.Ledger, name string, h event.Hold) {
+	coming := lease.Coming(h)
+	if coming != "" {
+		coming = ", " + coming
+	}
+	c.err.printf("%s for the lease %s at %s, held by %s%s\n", paint(yellow, "waiting"), name, l.Remote, lease.Describe(h, c.env.Now()), coming)
+	if h.Stuck != "" {
+		c.err.printf("hint: %s   (its steps go on when somebody does that)\n", l.Command("git", "lease", "show", name))
+	}
 }

@@ -35,7 +35,7 @@ func (m *motion) enter(ctx context.Context, v ledger.View) (again bool, err erro
 	case v.Phase() == event.Frozen:
 		return false, lease.InFrost(ctx, m.l, v)
 	case hold != nil:
-		if m.wait.Again(ctx, *hold) {
+		if m.wait.Again(ctx, m.l, v.Name, *hold) {
 			return true, nil
 		}
 		return false, errors.Join(lease.Held(m.l, v, false), ctx.Err())

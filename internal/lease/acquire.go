@@ -111,7 +111,7 @@ func acquire(ctx context.Context, l *ledger.Ledger, a Acquisition, r *recorder) 
 			tidy(l, l.Dir.Sweep(session.LeaseAt{Remote: l.Remote, Lease: e.Name}, a.Operation))
 			return Grant{Remote: l.Remote, Name: e.Name, Operation: a.Operation, Fence: e.Seq, Event: *e}, nil
 		}
-		if busy == nil || own || fault.ClassOf(err) != fault.Held || !wait.Again(ctx, *busy) {
+		if busy == nil || own || fault.ClassOf(err) != fault.Held || !wait.Again(ctx, l, a.Want.Name, *busy) {
 			return Grant{}, errors.Join(err, ctx.Err())
 		}
 	}

@@ -15,9 +15,9 @@ import (
 type Waiting struct {
 	// Limit is how long to wait at most; 0 does not wait, and Forever has no end.
 	Limit time.Duration
-	// Tell is called with the hold that is in the way: after a moment, and
-	// again whenever it is another one. May be nil.
-	Tell func(event.Hold)
+	// Tell is called with the hold that is in the way, and whose lease that is: after a
+	// moment, and again whenever it is another one, or is stuck. May be nil.
+	Tell func(l *ledger.Ledger, name string, h event.Hold)
 }
 
 // Forever is the Limit of waiting without an end.
@@ -35,24 +35,29 @@ type Waiter struct {
 	waiting Waiting
 	start   time.Time
 	looks   int
-	told    ulid.ULID
+	told    struct {
+		operation ulid.ULID
+		stuck     event.Outcome
+	}
 	yielded bool
 }
 
 // NewWaiter begins a wait.
 func NewWaiter(w Waiting) *Waiter { return &Waiter{waiting: w, start: time.Now()} }
 
-// Again waits until it is time for another look and reports true, or false when
+// Again waits for a lease until it is time for another look and reports true, or false when
 // the wait is over: by its limit, or because ctx is done.
-func (w *Waiter) Again(ctx context.Context, h event.Hold) bool {
+func (w *Waiter) Again(ctx context.Context, l *ledger.Ledger, name string, h event.Hold) bool {
 	waited := time.Since(w.start)
 	left := w.waiting.Limit - waited
 	if left <= 0 {
 		return false
 	}
-	if w.waiting.Tell != nil && waited >= moment && w.told != h.Operation {
-		w.told = h.Operation
-		w.waiting.Tell(h)
+	told := w.told
+	told.operation, told.stuck = h.Operation, h.Stuck
+	if w.waiting.Tell != nil && waited >= moment && w.told != told {
+		w.told = told
+		w.waiting.Tell(l, name, h)
 	}
 	pause := min(ledger.Backoff(w.looks+2, maxPoll), left)
 	w.looks++
