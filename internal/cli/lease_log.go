@@ -199,6 +199,9 @@ func deed(e event.Event) string {
 		if s.Took > 0 {
 			text = fmt.Sprintf("%s %s in %.1fs, ", s.Name, s.Outcome, float64(s.Took)/1000)
 		}
+		if e.State.Hold == nil {
+			text += "gave the lease back, "
+		}
 	}
 	if h := e.State.Hold; e.Kind != event.Land && h != nil && h.TakenBy == e.ID && h.Steps != "" {
 		text += "for the steps " + strings.Join(h.Pending(), " ") + ", "

@@ -34,8 +34,8 @@ lost meanwhile, and 9 when it may be held still (git lease recover frees it).
 That of --conflict-exit-code is for a lease that is held: nothing was run.
 
 With --step, steps run in place of COMMAND, in their order. Each is on the
-record; where one is not done the lease stays held, whoever dies, and git land
-resume goes on from there.`,
+record. Where one is not done the exit code is 1, the lease stays held, whoever
+dies, and git land resume goes on from there.`,
 		examples: `
 git lease run -- ./release.sh
 git lease run docs -m "publish the manual" --wait -- make publish
