@@ -47,6 +47,20 @@ func (m *Motion) Open() (names []string) {
 	return names
 }
 
+// takeUp has another hold go on with the motion. The names are those that are open, unless
+// the event is of no tool of ours: then they are steps of it all the same.
+func (m *Motion) takeUp(under ulid.ULID, names []string) {
+	m.Under = under
+	for _, name := range names {
+		if !slices.Contains(m.Steps, name) {
+			m.Steps = append(m.Steps, name)
+		}
+	}
+	if len(m.Open()) > 0 {
+		m.Ended, m.GivenUp = nil, false
+	}
+}
+
 // Motions are those that began in a run of events, oldest first, of a sound chain. A
 // break leaves one unfinished: whoever takes the lease goes on with it, then or later.
 func Motions(events []event.Event) []Motion {
@@ -60,7 +74,7 @@ func Motions(events []event.Event) []Motion {
 	}
 	begin := func(id ulid.ULID, e event.Event, names string) {
 		if m := find(id); m != nil { // it is taken up again, whatever was said of it before
-			m.Ended, m.GivenUp, m.Under = nil, false, e.By.Operation
+			m.takeUp(e.By.Operation, strings.Fields(names))
 			return
 		}
 		list = append(list, Motion{ID: id, Begun: e, Steps: strings.Fields(names), Under: e.By.Operation})

@@ -154,6 +154,21 @@ func TestMotions(t *testing.T) {
 			w.must(w.again(1, 1, "announce"))
 			w.must(w.step(1, "announce", event.Done, 1)) // 7
 		}, "2: upload done announce done ended 7"},
+		{"taken up with steps that it never had, as no tool of ours does", func(w *writer) {
+			broken(w)
+			w.must(w.again(1, 1, "strange announce")) // 5
+			w.must(w.step(1, "strange", event.Failed))
+		}, "2: upload done strange failed open announce,strange"},
+		{"finished, and taken up with a step that it never had", func(w *writer) {
+			last(w)
+			w.must(w.step(1, "announce", event.Done, 1))
+			w.must(w.again(2, 1, "strange")) // 5
+		}, "2: upload done announce done open strange"},
+		{"finished, and taken up with a step that is done", func(w *writer) {
+			last(w)
+			w.must(w.step(1, "announce", event.Done, 1))
+			w.must(w.again(2, 1, "announce")) // 5
+		}, "2: upload done announce done ended 4"},
 		{"a landing whose steps never began", func(w *writer) {
 			w.must(w.landSteps(1, 70))
 			w.must(w.land(2, mainRef))

@@ -111,18 +111,17 @@ func (s *state) findMotion(m *chain.Motion) {
 			concludes = "and its record says that they ended: a reader of the notes would conclude that they did"
 		}
 	}
-	open := m.Open()
 	if f.held = holdsFor(h, m); f.held {
 		if h.Operation != m.Begun.By.Operation {
 			f.Others = append(f.Others, s.view.TipOID())
 		}
 		f.Otherwise = append(f.Otherwise, Way{lease.TakeCommand(s.l, s.view), "where the clone of operation " + h.Operation.String() + " is gone; then the first"})
 		s.find(f, "of %s the step %s %s, and operation %s holds the lease %s since, with these to come: %s; %s",
-			what, open[0], wentHow(h.Stuck), h.Operation, s.view.Name, joined(h.Pending()), concludes)
+			what, h.Pending()[0], wentHow(h.Stuck), h.Operation, s.view.Name, joined(h.Pending()), concludes)
 		return
 	}
 	f.Otherwise = append(f.Otherwise, Way{s.command("git", "land", "reconcile", "--fix", "--reason", "WHY"), "acknowledges that they do not come"})
-	s.find(f, "of %s these steps are not done: %s; nobody holds the lease %s for them any more: %s", what, joined(open), s.view.Name, concludes)
+	s.find(f, "of %s these steps are not done: %s; nobody holds the lease %s for them any more: %s", what, joined(m.Open()), s.view.Name, concludes)
 }
 
 // wentHow says how a step went that did not succeed.
