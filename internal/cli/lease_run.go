@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -76,7 +77,7 @@ func runLease(ctx context.Context, c *call) error {
 		return c.runSteps(ctx, parts[0].Ledger, parts[0].Want, waiting, given)
 	}
 	code, err := lease.RunUnder(ctx, parts, lease.Running{
-		Acquisition: lease.Acquisition{Purpose: c.opts.String("message"), Waiting: waiting},
+		Acquisition: lease.Acquisition{Purpose: c.opts.String("message"), Waiting: waiting, Asking: c.ownRoot(parts[0].Ledger)},
 		Argv:        c.in.rest,
 		Environ:     c.env.Environ,
 		Stdin:       c.env.Stdin, Stdout: c.env.Stdout, Stderr: c.env.Stderr,
@@ -86,11 +87,20 @@ func runLease(ctx context.Context, c *call) error {
 			c.tellGrant(g)
 		},
 	})
-	err = c.toWait(c.once(err), "%s", "--wait")
+	err = c.within(c.toWait(c.once(err), "%s", "--wait"))
 	if code != 0 {
 		return &status{code, err}
 	}
 	return c.conflict(err)
+}
+
+// within has the refusal of a lease that this session holds itself, by a run around this one
+// say, end with the command alone: it finds that hold in its environment.
+func (c *call) within(err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Facts["own"] == true && len(c.opts.StringSlice("name")) == 0 {
+		f.WithHint("%s   (it runs under that)", fault.Command(c.in.rest...))
+	}
+	return err
 }
 
 // conflict is err with the exit code that was asked for where the lease is held.
@@ -107,7 +117,7 @@ func (c *call) runSteps(ctx context.Context, l *ledger.Ledger, want ledger.Want,
 	if err != nil {
 		return err
 	}
-	r := step.Running{Want: want, Purpose: c.opts.String("message"), Waiting: waiting, Steps: steps, Taken: c.tellGrant, Setting: c.setting()}
+	r := step.Running{Want: want, Purpose: c.opts.String("message"), Waiting: waiting, Asking: c.ownRoot(l), Steps: steps, Taken: c.tellGrant, Setting: c.setting()}
 	r.Stdin, r.Stdout = c.env.Stdin, c.env.Stdout
 	_, err = step.Run(ctx, l, r)
 	return c.conflict(c.toWait(err, "%s", "--wait"))

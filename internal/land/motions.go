@@ -129,14 +129,18 @@ func (s *sequence) mayEnd(ctx context.Context, v ledger.View, m *chain.Motion, o
 	case hold == nil || hold.Motion == m.ID && s.own(v):
 		return nil
 	}
-	f := lease.Held(s.l, v, false)
+	own := lease.Owns(s.brought, v.Tip)
+	f := lease.Held(s.l, v, own)
 	f.What = fmt.Sprintf("the steps of operation %s that are to come (%s) need the lease: %s", op, strings.Join(m.Open(), ", "), f.What)
-	if hold.Motion == m.ID {
-		then := fault.Command("git", "land", "resume", op.String())
-		if reason != "" {
-			then = fault.Command("git", "land", "abort", op.String(), "--reason", reason)
-		}
+	then := fault.Command("git", "land", "resume", op.String())
+	if reason != "" {
+		then = fault.Command("git", "land", "abort", op.String(), "--reason", reason)
+	}
+	switch {
+	case hold.Motion == m.ID:
 		return f.WithHint("if that is dead: %s && %s", lease.TakeCommand(s.l, v), then)
+	case own && hold.Steps == "":
+		return f.WithHint("%s && %s", f.Hint, then)
 	}
 	return f
 }

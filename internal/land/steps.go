@@ -8,6 +8,7 @@ import (
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
+	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/note"
 	"gitland/internal/policy"
@@ -31,7 +32,7 @@ func stepsAfter(l *ledger.Ledger, v ledger.View, own bool, typed ...policy.Step)
 	}
 	if h := v.Hold(); h != nil && h.Steps != "" && own {
 		return steps, fault.New(fault.Held, "this landing has steps (%s), and runs within a motion whose own are to come: %s", step.Names(steps), h.Steps).
-			WithHint("have those steps be among the outer ones, and this landing be one that no step follows")
+			WithHint("%s; then land   (within one of those steps: land what no step follows, and have these be steps of the outer motion)", lease.StepsCommands(l, *h))
 	}
 	return steps, acceptedSteps(l, v.Policy)
 }

@@ -97,11 +97,11 @@ func takeOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Mot
 	if err != nil {
 		return nil, err
 	}
-	e.Operation, err = takenBefore(l.Dir, m.ID)
-	if err == nil && e.Operation.IsZero() {
-		e.Operation, err = beginOver(ctx, l, v, m, e)
+	here, err := takenBefore(l.Dir, m.ID)
+	if err == nil && here.IsZero() {
+		here, err = beginOver(ctx, l, v, m, e)
 	}
-	if e.Operation == m.ID { // whose witness it is
+	if e.Operation = here; here == m.ID { // whose witness it is
 		err = errors.Join(err, lock.Close())
 	} else {
 		err = errors.Join(err, lock.Remove())
@@ -115,7 +115,7 @@ func takeOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Mot
 // beginOver makes the journal of a motion that was begun in another clone, and returns its
 // operation.
 func beginOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Motion, e Ending) (ulid.ULID, error) {
-	steps, err := takenOver(ctx, l, m, e)
+	steps, err := takenOver(ctx, l, v, m, e)
 	if err != nil {
 		return ulid.Zero, err
 	}
@@ -137,7 +137,7 @@ func beginOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Mo
 // takenOver are the steps of a motion, with the commands that this clone has for those
 // which are to come: those that are typed, else those of the policy that the landing was
 // judged by.
-func takenOver(ctx context.Context, l *ledger.Ledger, m *chain.Motion, e Ending) ([]step.Step, error) {
+func takenOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Motion, e Ending) ([]step.Step, error) {
 	var team policy.Policy
 	if land := m.Begun.By.Land; land != nil {
 		tree := l.Repo.Format.EmptyTree()
@@ -172,7 +172,15 @@ func takenOver(ctx context.Context, l *ledger.Ledger, m *chain.Motion, e Ending)
 	if e.Reason != "" {
 		return steps, nil
 	}
-	return steps, acceptedSteps(l, used)
+	err := acceptedSteps(l, used)
+	if f, ok := errors.AsType[*fault.Error](err); ok && slices.ContainsFunc(used.Steps, func(s policy.Step) bool {
+		now := v.Policy.FindStep(s.Name)
+		return now == nil || now.Run.Text != s.Run.Text || now.Check.Text != s.Check.Text
+	}) {
+		again := append([]string{"git", "land", "resume", e.Operation.String()}, stepWords(used.Steps)...)
+		f.WithHint("%s   (the policy has changed since; a command that is typed runs)", l.Command(again...))
+	}
+	return steps, err
 }
 
 // recordLine is the line of a landing's record; "" where there is none.

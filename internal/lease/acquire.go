@@ -18,6 +18,9 @@ type Acquisition struct {
 	Want    ledger.Want
 	Purpose string
 	Root    session.Root // of the session; required
+	// Asking is the root of the session that asks for a hold of another root, so that it is
+	// not told to wait for its own; may be zero.
+	Asking  session.Root
 	Waiting Waiting
 	// Operation is the id to take it under; the zero id makes a new one.
 	Operation ulid.ULID
@@ -65,7 +68,7 @@ func acquire(ctx context.Context, l *ledger.Ledger, a Acquisition, r *recorder) 
 				return begunAnew(l, v)
 			}
 			if busy = v.Hold(); busy != nil {
-				own = Owns(a.Root, v.Tip)
+				own = Owns(a.Root, v.Tip) || Owns(a.Asking, v.Tip)
 				if own && busy.Operation == a.Unknown {
 					return errHeldSince
 				}

@@ -39,7 +39,10 @@ func Freeze(ctx context.Context, l *ledger.Ledger, f Freezing) (event.Event, err
 		switch v.Phase() {
 		case event.Held:
 			again := l.Command("git", "lease", "freeze", v.Name, "--reason", reason)
-			if own := Owns(f.Root, v.Tip); own {
+			if own := Owns(f.Root, v.Tip); own && v.Hold().Steps != "" {
+				held := Held(l, v, own)
+				return held.WithHint("%s; when it is given back: %s", held.Hint, again)
+			} else if own {
 				return Held(l, v, own).WithHint("%s && %s", l.Command("git", "lease", "release", v.Name), again)
 			}
 			return Held(l, v, false).WithHint("when it is given back: %s   (or, if that operation is dead: %s)", again, FreeCommand(l, v))

@@ -107,11 +107,11 @@ func FreeCommand(l *ledger.Ledger, v ledger.View) string {
 	}
 	switch {
 	case h.Steps != "":
-		return TakeCommand(l, v)
+		return TakeCommand(l, v) + " && " + l.Command("git", "land", "resume", h.Operation.String())
 	case l.Dir.Recorded(h.Operation):
 		return l.Command("git", "lease", "recover", v.Name)
 	case !h.Intent.IsZero():
-		return TakeCommand(l, v)
+		return TakeCommand(l, v) + " && " + l.Command("git", "land", "resume", h.Operation.String())
 	}
 	return BreakCommand(l, v)
 }

@@ -70,8 +70,9 @@ func takeAll(ctx context.Context, parts []Part, a Acquisition) (*holding, error)
 func (h *holding) without(ctx context.Context, p place, reason error) error {
 	if f, ok := errors.AsType[*fault.Error](reason); ok && f.Facts["own"] == true {
 		// The remote has two names or addresses, and the lease was taken by the other.
-		same := slices.IndexFunc(h.holds, func(one hold) bool { return one.chain == p.chain })
-		reason = twice(h.holds[max(same, 0)].place, p)
+		if same := slices.IndexFunc(h.holds, func(one hold) bool { return one.chain == p.chain }); same >= 0 {
+			reason = twice(h.holds[same].place, p)
+		}
 	}
 	var unclear []session.LeaseAt
 	if ledger.IsUnsettled(reason) {

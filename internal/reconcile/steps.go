@@ -120,7 +120,11 @@ func (s *state) findMotion(m *chain.Motion) {
 			what, h.Pending()[0], wentHow(h.Stuck), h.Operation, s.view.Name, joined(h.Pending()), concludes)
 		return
 	}
-	f.Otherwise = append(f.Otherwise, Way{s.command("git", "land", "reconcile", "--fix", "--reason", "WHY"), "acknowledges that they do not come"})
+	effect := "acknowledges that they do not come"
+	if h != nil && !h.Motion.IsZero() { // see fixable
+		effect += ", once the lease is not held for the steps of operation " + h.Operation.String()
+	}
+	f.Otherwise = append(f.Otherwise, Way{s.command("git", "land", "reconcile", "--fix", "--reason", "WHY"), effect})
 	s.find(f, "of %s these steps are not done: %s; nobody holds the lease %s for them any more: %s", what, joined(m.Open()), s.view.Name, concludes)
 }
 

@@ -48,6 +48,7 @@ type Running struct {
 	Want    ledger.Want
 	Purpose string
 	Waiting lease.Waiting
+	Asking  session.Root // as that of lease.Acquisition
 	Steps   []Step
 	Taken   func(lease.Grant) // told once the lease is taken; may be nil
 	Setting
@@ -80,7 +81,7 @@ func Run(ctx context.Context, l *ledger.Ledger, r Running) (steps []Step, err er
 	}
 	want := ledger.Want{Name: v.Name, Branch: v.Branch}
 	grant, err := lease.Acquire(ctx, l, lease.Acquisition{Want: want, Root: root, Operation: j.Operation, Purpose: r.Purpose,
-		Waiting: r.Waiting, Motion: j.Operation, Steps: Names(r.Steps)})
+		Waiting: r.Waiting, Asking: r.Asking, Motion: j.Operation, Steps: Names(r.Steps)})
 	if err != nil {
 		if over = !ledger.IsUnsettled(err); !over {
 			err = lease.NotKnown(grant, err, l.Command("git", "land", "resume", j.Operation.String()))
