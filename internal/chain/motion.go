@@ -15,10 +15,13 @@ const StepsUnfinished = "steps-unfinished"
 
 // A Motion is a run of steps under a lease, as its chain tells it.
 type Motion struct {
-	ID    ulid.ULID   // of the landing that its steps follow; else its first operation's
-	Begun event.Event // the land, or the acquire, that says which steps are to come
-	Steps []string    // their names, in their order
-	Under ulid.ULID   // the last operation to take it on
+	ID ulid.ULID // of the landing that its steps follow; else its first operation's
+	// Begun is the land, or the acquire, that says which steps are to come; or the repair
+	// that vouches for a landing which was announced with steps, and lost the lease then.
+	Begun     event.Event
+	Operation ulid.ULID // that landed, or took the lease for them
+	Steps     []string  // their names, in their order
+	Under     ulid.ULID // the last operation to take it on
 	// Results are what its step events say, in their order: of a step that was tried
 	// again there are several.
 	Results []event.StepResult
@@ -72,21 +75,28 @@ func Motions(events []event.Event) []Motion {
 		}
 		return &list[i]
 	}
-	begin := func(id ulid.ULID, e event.Event, names string) {
+	announced := map[ulid.ULID]event.Event{} // landings with steps
+	begin := func(id ulid.ULID, e event.Event, operation ulid.ULID, names string) {
 		if m := find(id); m != nil { // it is taken up again, whatever was said of it before
-			m.takeUp(e.By.Operation, strings.Fields(names))
+			m.takeUp(operation, strings.Fields(names))
 			return
 		}
-		list = append(list, Motion{ID: id, Begun: e, Steps: strings.Fields(names), Under: e.By.Operation})
+		list = append(list, Motion{ID: id, Begun: e, Operation: operation, Steps: strings.Fields(names), Under: operation})
 	}
 	for i := range events {
 		e := events[i]
 		hold := e.State.Hold
 		switch {
 		case e.Kind == event.Land && e.By.Land.Steps != "":
-			begin(e.By.Land.ID, e, e.By.Land.Steps)
+			begin(e.By.Land.ID, e, e.By.Operation, e.By.Land.Steps)
+		case e.Kind == event.Intent && e.By.Land.Steps != "":
+			announced[e.By.Land.ID] = e
+		case e.Kind == event.Repair && e.By.Land != nil && announced[e.By.Land.ID].By.Land != nil:
+			if in := announced[e.By.Land.ID]; in.By.Land.Commit == e.By.Land.Commit {
+				begin(e.By.Land.ID, e, in.By.Operation, in.By.Land.Steps)
+			}
 		case hold != nil && hold.TakenBy == e.ID && !hold.Motion.IsZero():
-			begin(hold.Motion, e, hold.Steps)
+			begin(hold.Motion, e, e.By.Operation, hold.Steps)
 		case e.By.Step != nil:
 			if m := find(e.By.Step.Motion); m != nil {
 				m.Results = append(m.Results, *e.By.Step)

@@ -54,6 +54,22 @@ func (w *writer) settles(n, begun int) event.Event {
 	return a
 }
 
+// vouches is the repair that says of an announced landing that it is on the branch.
+func (w *writer) vouches(n, landing int) event.Event {
+	a := w.repair(n)
+	a.By.Finding.Code, a.By.Land = "intent-without-land", w.landID(n, landing).By.Land
+	return a
+}
+
+// announced is an intent with steps whose hold was taken off it.
+func announced(w *writer) {
+	w.must(w.taking(event.Acquire, 1, event.By{}))
+	a := w.intent(1, 70)
+	a.By.Land.Steps = twoSteps
+	w.must(a)
+	w.must(w.breaks(2, 1, false)) // 4
+}
+
 // The first event of these chains is the adopt, so that a motion begins with 2 or 3.
 func TestMotions(t *testing.T) {
 	t.Parallel()
@@ -180,6 +196,29 @@ func TestMotions(t *testing.T) {
 			w.must(a)
 			w.must(w.landSteps(1, 70)) // 4
 		}, "4: open upload,announce"},
+		{"an announced landing that lost the lease, and that a repair vouches for", func(w *writer) {
+			announced(w)
+			w.must(w.vouches(2, 70)) // 5
+		}, "5: open upload,announce"},
+		{"vouched for, and taken up", func(w *writer) {
+			announced(w)
+			w.must(w.vouches(2, 70)) // 5
+			a := w.begins(1)
+			a.State.Hold.Motion = id(70)
+			w.must(a)
+			w.must(w.step(1, "upload", event.Done))
+		}, "5: upload done open announce"},
+		{"vouched for, and settled", func(w *writer) {
+			announced(w)
+			w.must(w.vouches(2, 70)) // 5
+			w.must(w.settles(2, 5))
+		}, "5: open upload,announce given up 6"},
+		{"vouched for as another commit", func(w *writer) {
+			announced(w)
+			a := w.vouches(2, 70)
+			a.By.Land.Commit = oid("e")
+			w.must(a)
+		}, ""},
 		{"two", func(w *writer) {
 			last(w)
 			w.must(w.step(1, "announce", event.Done))

@@ -100,7 +100,7 @@ func (s *state) motionOfOperation(o operation) *chain.Motion {
 }
 
 func (s *state) findMotion(m *chain.Motion) {
-	h, op := s.view.Hold(), m.Begun.By.Operation.String()
+	h, op := s.view.Hold(), m.Operation.String()
 	f := Finding{Code: StepsUnfinished, Object: m.Begun.OID, Operation: op, subject: m, Command: s.l.Command("git", "land", "resume", op),
 		Otherwise: []Way{{s.l.Command("git", "land", "abort", op, "--reason", "WHY"), "gives up what is not done, on the record"}}}
 	what, concludes := "operation "+op, "a reader of the log would conclude that all of it is done"
@@ -112,7 +112,7 @@ func (s *state) findMotion(m *chain.Motion) {
 		}
 	}
 	if f.held = holdsFor(h, m); f.held {
-		if h.Operation != m.Begun.By.Operation {
+		if h.Operation != m.Operation {
 			f.Others = append(f.Others, s.view.TipOID())
 		}
 		f.Otherwise = append(f.Otherwise, Way{lease.TakeCommand(s.l, s.view), "where the clone of operation " + h.Operation.String() + " is gone; then the first"})

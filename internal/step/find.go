@@ -25,7 +25,7 @@ func Find(ctx context.Context, l *ledger.Ledger, v ledger.View, id ulid.ULID) (*
 		}
 		motion = began
 		// It may have been taken up again since it began.
-		return e.Kind != event.Land && e.By.Operation != motion
+		return e.Kind != event.Land && e.Kind != event.Intent && e.By.Operation != motion
 	})
 	if err != nil || motion.IsZero() {
 		return nil, err
@@ -39,10 +39,11 @@ func Find(ctx context.Context, l *ledger.Ledger, v ledger.View, id ulid.ULID) (*
 	return nil, nil
 }
 
-// begun is the motion whose steps e announces, zero where it does not.
+// begun is the motion whose steps e announces, zero where it does not. An intent does, for
+// the land, or the repair, that comes after it.
 func begun(e event.Event) ulid.ULID {
 	switch hold := e.State.Hold; {
-	case e.Kind == event.Land && e.By.Land.Steps != "":
+	case (e.Kind == event.Land || e.Kind == event.Intent) && e.By.Land.Steps != "":
 		return e.By.Land.ID
 	case hold != nil && hold.TakenBy == e.ID:
 		return hold.Motion
