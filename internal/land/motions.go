@@ -78,11 +78,13 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, w *se
 		c.Hold, c.Root, c.Own = s.journal.Hold, s.root, true
 	case lease.Owns(s.root, v.Tip):
 		c.Hold, c.Root, c.Own = hold.Operation, s.root, true
+	case lease.Owns(s.brought, v.Tip):
+		c.Hold, c.Root = hold.Operation, s.brought
 	default:
-		c.Hold = hold.Operation
-		if lease.Owns(s.brought, v.Tip) {
-			c.Root = s.brought
+		if c.Hold, c.Own, err = s.takeFromDead(ctx, v); err != nil {
+			return err
 		}
+		c.Root = s.root
 	}
 	c.Resumed, c.Word, c.Setting, c.Witness = true, e.Word, e.Setting, w
 	return c.Run(ctx)
@@ -166,6 +168,35 @@ func (s *sequence) takeAnew(ctx context.Context, m *chain.Motion) error {
 			return nil
 		}})
 	return err
+}
+
+// takeFromDead takes the lease for the steps of a motion off the hold that they run under, a
+// git lease run that has ended, say, if this clone can prove that it is gone: whoever goes on
+// has no token of it, which their commands may demand. It returns the hold that they run
+// under then, and whether that was taken. A recover frees no lease whose steps are to come;
+// a break hands them on.
+func (s *sequence) takeFromDead(ctx context.Context, v ledger.View) (under ulid.ULID, taken bool, err error) {
+	hold := v.Hold()
+	found, err := s.l.Dir.Evidence(hold.Operation)
+	if err != nil {
+		return hold.Operation, false, err
+	}
+	j := found.Judge()
+	if j.Verdict != session.Gone {
+		s.l.Notice("the commands of the steps have no token: operation %s, whose session has it, is not known to be gone", hold.Operation)
+		return hold.Operation, false, nil
+	}
+	s.root = session.NewRoot()
+	s.journal.Token, s.journal.Hold = s.root.Hex(), s.l.NewID()
+	if err := s.save(); err != nil {
+		return hold.Operation, false, fmt.Errorf("write the journal: %w", err)
+	}
+	_, err = lease.Break(ctx, s.l, lease.Breaking{Want: s.want, Operation: hold.Operation, Reason: "it is gone, and its steps go on: " + j.Why,
+		Take: &lease.Acquisition{Want: s.want, Root: s.root, Operation: s.journal.Hold, Purpose: hold.Purpose}})
+	if err == nil {
+		s.l.Notice("the lease %s is taken off operation %s, which is gone: %s", v.Name, hold.Operation, j.Why)
+	}
+	return s.journal.Hold, true, err
 }
 
 // errWentOn is that others have taken a motion on since it was looked at.
