@@ -195,8 +195,9 @@ func Configured(c git.Config) (Policy, error) {
 	return p, nil
 }
 
-// files are the keys that mean something in the file, beside those of checks.
-var files = []string{"land.maxfiles", "land.mode", "land.onto", "land.paths", "land.require", "land.verify.setup", "lease.name", "lease.protect"}
+// files are the keys that mean something in the file, beside those of checks and steps, as
+// people write them.
+var files = []string{"land.maxFiles", "land.mode", "land.onto", "land.paths", "land.require", "land.verify.setup", "lease.name", "lease.protect"}
 
 // clones are the keys that mean something in a clone's configuration alone.
 var clones = []string{"lease.remote", "lease.host", "lease.namespace", "lease.notesnamespace", "lease.sign", "land.wait", "land.verify.dir"}
@@ -241,7 +242,7 @@ func parse(settings []git.Setting, shared bool) (p Policy, unknown []string, wro
 			p.says = append(p.says, s.Key)
 		}
 		if why != "" {
-			wrong = append(wrong, bad{s.Key, why, hint})
+			wrong = append(wrong, bad{spelling(s.Key), why, hint})
 		}
 	}
 	for _, r := range p.retries { // in a configuration they may be of the team's check
@@ -265,8 +266,16 @@ func checkOf(key, variable string) (name string, ok bool) {
 	return strings.CutSuffix(name, variable)
 }
 
-func known(key string) bool {
-	return slices.Contains(files, key)
+func known(key string) bool { return slices.Contains(files, spelling(key)) }
+
+// spelling is a key as people write it, where git has it in small letters.
+func spelling(key string) string {
+	for _, f := range files {
+		if strings.ToLower(f) == key {
+			return f
+		}
+	}
+	return key
 }
 
 // set takes a setting that is no check, and says what is wrong with it.

@@ -164,7 +164,7 @@ func unlike(unknown []string) string {
 			return " (" + key + " is for a clone's own configuration)"
 		}
 	}
-	return " (it knows land.check.NAME.command, land.check.NAME.retries, " + strings.Join(files, ", ") + ")"
+	return " (it knows land.check.NAME.command, land.check.NAME.retries, land.step.NAME.run, land.step.NAME.check, " + strings.Join(files, ", ") + ")"
 }
 
 // words is the first line of what git says of a file.
