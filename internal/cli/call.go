@@ -57,17 +57,23 @@ func (c *call) want(name string) ledger.Want {
 
 // toWait has the refusal of a lease that somebody else holds begin with the command
 // line that waits for it, or end with it where that is of little use: this call's own, with options unless they were given.
-// form is how a shell takes it, "%s" as it is.
+// A time that has run out is not asked for again, unless it is longer than that in options. form is how a shell takes it, "%s" as it is.
 func (c *call) toWait(err error, form string, options ...string) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Class != fault.Held || f.Facts["own"] != false {
 		return err
 	}
-	if _, given := c.in.last(strings.TrimPrefix(options[0], "--")); given {
+	args := slices.DeleteFunc(slices.Clone(c.args), func(a string) bool { return a == "--no-wait" })
+	limit, limited := value[time.Duration](c, "timeout")
+	if longer, err := time.ParseDuration(options[len(options)-1]); limited && (err != nil || limit < longer) {
+		args = c.without(args, "timeout")
+	} else if limited {
 		options = nil
 	}
-	args := slices.DeleteFunc(c.with(options...), func(a string) bool { return a == "--no-wait" })
-	again := fmt.Sprintf(form, c.line(args...))
+	if c.opts.Bool("wait") {
+		options = nil
+	}
+	again := fmt.Sprintf(form, c.line(with(args, options...)...))
 	if stuck, _ := f.Facts["stuck"].(event.Outcome); stuck != "" { // to wait is to wait for a person
 		f.Hint = fmt.Sprintf("%s   (or, to wait until somebody goes on with its steps: %s)", f.Hint, again)
 	} else {
@@ -78,8 +84,8 @@ func (c *call) toWait(err error, form string, options ...string) error {
 
 // waiting is what --wait and --timeout ask for.
 func (c *call) waiting() (lease.Waiting, error) {
-	if err := c.only("wait", "timeout"); err != nil {
-		return lease.Waiting{}, err
+	if f, ok := errors.AsType[*fault.Error](c.only("wait", "timeout")); ok {
+		return lease.Waiting{}, f.WithHint("%s", c.line(c.with("--wait")...))
 	}
 	w := lease.Waiting{Tell: c.tellWaiting}
 	limit, limited := value[time.Duration](c, "timeout")
@@ -104,12 +110,33 @@ func isDuration(word string) bool {
 }
 
 // with are the arguments of this call with more options.
-func (c *call) with(options ...string) []string {
-	end := slices.Index(c.args, "--")
+func (c *call) with(options ...string) []string { return with(c.args, options...) }
+
+func with(args []string, options ...string) []string {
+	end := slices.Index(args, "--")
 	if end < 0 {
-		end = len(c.args)
+		end = len(args)
 	}
-	return slices.Insert(slices.Clone(c.args), end, options...)
+	return slices.Insert(slices.Clone(args), end, options...)
+}
+
+// without are args without a long option, and its value.
+func (c *call) without(args []string, option string) []string {
+	var left []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" {
+			return append(left, args[i:]...)
+		}
+		end := i + 1
+		if isOption(args[i]) && wantsNext(args[i], c.anyFlag) {
+			end = min(end+1, len(args))
+		}
+		if args[i] != "--"+option && !strings.HasPrefix(args[i], "--"+option+"=") {
+			left = append(left, args[i:end]...)
+		}
+		i = end - 1
+	}
+	return left
 }
 
 func (c *call) tellWaiting(l *ledger.Ledger, name string, h event.Hold) {

@@ -26,9 +26,9 @@ git land uses it; GIT_LEASE_FENCE is a number that only ever grows. Should git
 lease itself be killed, the lease counts as in use while the command, or what
 it started, goes on; with --close it does not, as with flock(1).
 
-Several leases are taken all or none, and in one order everywhere, so that runs
-never --wait for one another in a circle. GIT_LEASE_NAME and its like are of the
-first, and GIT_LEASE_HOLDS has fence, remote and name of each, one a line.
+Several leases are taken all or none, in one order everywhere, so that no runs
+wait in a circle; who waits holds those before it. GIT_LEASE_NAME and its like
+are of the first; GIT_LEASE_HOLDS has fence, remote and name of each, by lines.
 
 The exit code is the command's own, unless that is 0: then 6 when the lease was
 lost meanwhile, and 9 when it may be held still (git lease recover frees it).
@@ -136,6 +136,9 @@ func (c *call) checkCommand(steps bool) error {
 			WithHint("%s", c.line(behind(c.tool, c.in.command, c.args, nil)...))
 	case len(c.in.rest) == 0 || c.in.rest[0] == "":
 		return fault.New(fault.Usage, "there is no command to run").WithHint("git lease run [NAME] -- COMMAND...")
+	case len(c.in.operands) > 1 && !slices.Contains(c.in.operands, ""):
+		return fault.New(fault.Usage, "%q is one more lease, and several are named by --name", c.in.operands[1]).
+			WithHint("%s", c.line(c.byOption()...))
 	}
 	return checkNames(c.in.operands, 1, "git lease run")
 }

@@ -50,7 +50,7 @@ func (c *call) named() ([]leaseName, error) {
 		return []leaseName{{name: one(c.in.operands)}}, nil
 	case len(c.in.operands) > 0:
 		return nil, fault.New(fault.Usage, "%q is a lease as well, and those are named by --name where that is used", c.in.operands[0]).
-			WithHint("%s", c.line(c.byOption(c.in.operands[0])...))
+			WithHint("%s", c.line(c.byOption()...))
 	}
 	var list []leaseName
 	for _, text := range given {
@@ -94,17 +94,25 @@ func (c *call) instead(n int, words ...string) []string {
 	return c.args
 }
 
-// byOption are the arguments of this call with its operand as the value of --name.
-func (c *call) byOption(operand string) []string {
-	for i := slices.Index(c.args, c.in.command.name) + 1; i < len(c.args); i++ {
+// byOption are the arguments of this call with its operands as values of --name.
+func (c *call) byOption() []string {
+	var args []string
+	named := false // the command
+	for i := 0; i < len(c.args); i++ {
 		switch {
+		case c.args[i] == "--":
+			return append(args, c.args[i:]...)
 		case isOption(c.args[i]):
-			if wantsNext(c.args[i], c.anyFlag) {
+			if wantsNext(c.args[i], c.anyFlag) && i+1 < len(c.args) {
+				args = append(args, c.args[i])
 				i++
 			}
-		case c.args[i] == operand:
-			return slices.Insert(slices.Clone(c.args), i, "--name")
+		case named:
+			args = append(args, "--name")
+		default:
+			named = true
 		}
+		args = append(args, c.args[i])
 	}
-	return c.args
+	return args
 }
