@@ -18,14 +18,17 @@ import (
 )
 
 // open opens the repository and its authority: the remote given, else --remote, else the
-// usual choice.
+// usual choice. Names are those of leases, as they were given as operands.
 // Close it when done.
-func (c *call) open(ctx context.Context, remote string) (*ledger.Ledger, error) {
+func (c *call) open(ctx context.Context, remote string, names ...string) (*ledger.Ledger, error) {
 	repo, err := c.repo(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l, err := c.authority(repo, remote)
+	var l *ledger.Ledger
+	if err = c.atRemote(repo.Config, names); err == nil {
+		l, err = c.authority(repo, remote)
+	}
 	if err != nil {
 		repo.Close()
 	}
@@ -34,6 +37,26 @@ func (c *call) open(ctx context.Context, remote string) (*ledger.Ledger, error) 
 
 func (c *call) repo(ctx context.Context) (*git.Repo, error) {
 	return git.Open(ctx, git.Options{Dir: c.env.Dir, Environ: c.env.Environ, Unattended: !c.env.StderrTTY})
+}
+
+// atRemote refuses a name that has a remote before it, as only --name of git lease run
+// takes it: the lease is hardly meant to have all of that for its name. Where the remote
+// is given beside it, it is.
+func (c *call) atRemote(config git.Config, names []string) error {
+	for _, text := range names {
+		remote, name, found := strings.Cut(text, ":")
+		if !found || c.opts.String("remote") != "" || remote != ledger.Local && !slices.Contains(config.Remotes(), remote) {
+			continue
+		}
+		args := []string{c.in.command.name, name}
+		if len(names) == 1 {
+			args = slices.Clone(c.args)
+			args[slices.Index(args, text)] = name
+		}
+		return fault.New(fault.Usage, "%s is a remote, and %q would be the name of a lease", remote, text).
+			WithHint("%s   (or, where a lease is called so, say at which remote it is: --remote REMOTE)", c.line(with(args, "--remote", remote)...))
+	}
+	return nil
 }
 
 func (c *call) authority(repo *git.Repo, remote string) (*ledger.Ledger, error) {

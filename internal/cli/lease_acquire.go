@@ -59,7 +59,7 @@ func acquire(ctx context.Context, c *call) error {
 			return fault.New(fault.Usage, "--watch-pid: %w", err)
 		}
 	}
-	l, err := c.open(ctx, "")
+	l, err := c.open(ctx, "", name)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func adopt(ctx context.Context, c *call) error {
 		return err
 	}
 	over, _ := value[object.OID](c, "over")
-	l, err := c.open(ctx, "")
+	l, err := c.open(ctx, "", name)
 	if err != nil {
 		return err
 	}

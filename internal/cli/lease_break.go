@@ -54,7 +54,7 @@ func breakLease(ctx context.Context, c *call) error {
 		return fault.New(fault.Usage, "breaking a lease is on the record, and needs a reason").
 			WithHint("%s", c.line(c.with("--reason", "WHY")...))
 	}
-	l, err := c.open(ctx, "")
+	l, err := c.open(ctx, "", name)
 	if err != nil {
 		return err
 	}

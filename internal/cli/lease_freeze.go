@@ -47,7 +47,7 @@ func freeze(ctx context.Context, c *call) error {
 	if _, explained := c.in.last("reason"); !explained {
 		return fault.New(fault.Usage, "freezing a lease needs a reason").WithHint("add --reason 'why nothing may land'")
 	}
-	l, err := c.open(ctx, "")
+	l, err := c.open(ctx, "", name)
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func leaseLog(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	l, err := c.open(ctx, "")
+	l, err := c.open(ctx, "", name)
 	if err != nil {
 		return err
 	}

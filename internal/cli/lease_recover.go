@@ -51,7 +51,7 @@ func recoverLease(ctx context.Context, c *call) error {
 	if err := cmp.Or(err, c.only("acquire", "message", "format"), c.apart("json", "format")); err != nil {
 		return err
 	}
-	l, err := c.open(ctx, "")
+	l, err := c.open(ctx, "", name)
 	if err != nil {
 		return err
 	}

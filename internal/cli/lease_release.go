@@ -50,6 +50,9 @@ func release(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := c.atRemote(repo.Config, []string{name}); err != nil {
+		return err
+	}
 	source, err := session.Open(repo.CommonDir).FromEnv(c.env.Get)
 	if err != nil {
 		return err

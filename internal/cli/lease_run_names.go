@@ -24,7 +24,7 @@ func (c *call) parts(ctx context.Context) (parts []lease.Part, done func(), err 
 		return nil, done, err
 	}
 	for _, n := range named {
-		l, err := c.open(ctx, n.remote)
+		l, err := c.open(ctx, n.remote, c.in.operands...)
 		if err != nil {
 			return nil, done, err
 		}

@@ -100,7 +100,7 @@ func show(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	l, err := c.open(ctx, "")
+	l, err := c.open(ctx, "", names...)
 	if err != nil {
 		return err
 	}

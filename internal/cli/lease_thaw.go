@@ -30,7 +30,7 @@ func thaw(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	l, err := c.open(ctx, "")
+	l, err := c.open(ctx, "", name)
 	if err != nil {
 		return err
 	}
