@@ -152,10 +152,22 @@ func TestEachOfSeveralIsRecovered(t *testing.T) {
 	if got := s.exits(3, "git-lease", "show", "--exit-code").Stdout; strings.Count(got, w.op) != 2 {
 		t.Errorf("held: %s", got)
 	}
-	s.exits(0, "git-lease", "recover", "docs")
+	got := s.exits(0, "git-lease", "recover", "docs", "--json")
+	for _, want := range []string{"hint: git lease recover main   (the same operation may hold it, too)\n", "hint: git lease recover docs --remote other   (the same"} {
+		if !strings.Contains(got.Stderr, want) {
+			t.Errorf("%q does not tell %q", got.Stderr, want)
+		}
+	}
+	for _, want := range []string{`"left":[`, `{"remote":"origin","lease":"main"}`, `{"remote":"other","lease":"docs"}`} {
+		if !strings.Contains(got.Stdout, want) {
+			t.Errorf("%s does not tell %s", got.Stdout, want)
+		}
+	}
 	s.exits(0, "git-lease", "show", "--exit-code", "docs")
 	s.exits(0, "git-lease", "break", "--remote", "other", "docs", "--operation", w.op, "--reason", "test")
-	s.exits(0, "git-lease", "recover", "main")
+	if got := s.exits(0, "git-lease", "recover", "main"); strings.Contains(got.Stderr, "hint") {
+		t.Errorf("the last of them tells of more: %s", got.Stderr)
+	}
 	s.nothingRecorded()
 
 	// One that was broken and taken again in the meantime is another's.

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"gitland/internal/event"
+	"gitland/internal/fault"
 	"gitland/internal/lease"
 	"gitland/internal/session"
 )
@@ -44,6 +45,8 @@ type recoveredJSON struct {
 	Verdict    session.Verdict `json:"verdict"`
 	Comparison string          `json:"comparison"`
 	Event      string          `json:"event"`
+	// Left are those that the operation may hold besides.
+	Left []session.LeaseAt `json:"left,omitempty"`
 }
 
 func recoverLease(ctx context.Context, c *call) error {
@@ -74,8 +77,15 @@ func recoverLease(ctx context.Context, c *call) error {
 		return err
 	}
 	c.err.printf("%s %s at %s: operation %s of %s\n", paint(green, "recovered"), done.Name, l.Remote, done.Hold.Operation, done.Hold.Holder)
+	for _, at := range done.Left {
+		line := l.Command("git", "lease", "recover", at.Lease)
+		if at.Remote != l.Remote {
+			line = fault.Command("git", "lease", "recover", at.Lease, "--remote", at.Remote)
+		}
+		c.err.printf("hint: %s   (the same operation may hold it, too)\n", line)
+	}
 	return c.tookToo(ctx, l, k, done.Grant, recoveredJSON{done.Name, l.Remote, c.hold(done.Hold, false), done.Judgement.Verdict,
-		done.Judgement.Why, string(done.Event.OID)})
+		done.Judgement.Why, string(done.Event.OID), done.Left})
 }
 
 // tellProof says what decided. A refusal has it in its own sentence.

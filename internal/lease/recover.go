@@ -29,6 +29,7 @@ type Recovery struct {
 type Recovered struct {
 	Broken
 	Judgement session.Judgement
+	Left      []session.LeaseAt // that the operation may hold besides; each is recovered by itself
 }
 
 // Recover frees a lease if this clone can prove that the operation which holds
@@ -72,6 +73,7 @@ func Recover(ctx context.Context, l *ledger.Ledger, r Recovery) (Recovered, erro
 	}
 	tidy(l, witness.End(session.LeaseAt{Remote: l.Remote, Lease: done.Name}))
 	done.Event, done.Grant = *e, granted(l, *e, r.Take)
+	done.Left = l.Dir.Left(done.Hold.Operation)
 	return done, nil
 }
 

@@ -108,6 +108,16 @@ func (d Dir) Recorded(op ulid.ULID) bool {
 	return err == nil
 }
 
+// Left are the leases that a recorded operation took, or was about to, and is not known to
+// have lost.
+func (d Dir) Left(op ulid.ULID) []LeaseAt {
+	var r Record
+	if readJSON(d.record(op), &r) != nil { // there is none, mostly
+		return nil
+	}
+	return r.leases()
+}
+
 // Evidence gathers what there is about op, here and now. It creates nothing.
 func (d Dir) Evidence(op ulid.ULID) (Evidence, error) {
 	var e Evidence

@@ -3,6 +3,7 @@ package session_test
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -144,10 +145,13 @@ func TestRecordOfSeveral(t *testing.T) {
 	if err := d.Forget(op, main); err != nil || !d.Recorded(op) {
 		t.Errorf("with one ended: %v", err)
 	}
+	if left := d.Left(op); !slices.Equal(left, []session.LeaseAt{docs}) {
+		t.Errorf("left: %v", left)
+	}
 	if e, err := d.Evidence(op); err != nil || e.Witness != session.Free || e.Record.LeaseAt != docs || e.Record.Further != nil {
 		t.Errorf("%+v, %v", e.Record, err)
 	}
-	if err := d.Sweep(docs, session.NewID(time.Now())); err != nil || d.Recorded(op) {
+	if err := d.Sweep(docs, session.NewID(time.Now())); err != nil || d.Recorded(op) || d.Left(op) != nil {
 		t.Errorf("with both ended: %v", err)
 	}
 }
