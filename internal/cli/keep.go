@@ -25,7 +25,9 @@ type keeping struct {
 }
 
 // keeping decides that before anything is changed. It refuses to print a token
-// on a terminal, whose scrollback would keep it.
+// on a terminal, whose scrollback would keep it, and to guess which of two sessions this
+// is: several that were started by one shell have its token, left over from a lease that
+// has ended, and each would take the lease of the other for its own.
 func (c *call) keeping(l *ledger.Ledger) (keeping, error) {
 	k := keeping{format: c.format()}
 	var err error
@@ -34,6 +36,10 @@ func (c *call) keeping(l *ledger.Ledger) (keeping, error) {
 	}
 	if k.source, err = l.Dir.FromEnv(c.env.Get); err != nil {
 		return k, err
+	}
+	if c.env.Get("GIT_LEASE_TOKEN") != "" && c.env.Get("GIT_LEASE_SESSION") != "" {
+		return k, fault.New(fault.Usage, "GIT_LEASE_TOKEN and GIT_LEASE_SESSION are both set, and are two sessions").
+			WithHint("unset GIT_LEASE_TOKEN   (it stays in a shell when its lease has ended; or, to go on in that shell's session: unset GIT_LEASE_SESSION)")
 	}
 	if c.env.StdoutTTY && k.source.Kind() != session.FromFile {
 		return k, fault.New(fault.Usage, "the token would be printed on the terminal").
