@@ -212,13 +212,26 @@ func (s shop) use(r registry) {
 	s.git("config", "release.registry", r.url)
 }
 
-func (r registry) call(method, path, body, fence string) (int, string) {
+// upload sends what is not a release of a shop.
+func (r registry) upload(path, body, fence string) (int, string) {
+	r.t.Helper()
+	return r.call(http.MethodPut, path, body, http.Header{"Release-Fence": {fence}})
+}
+
+func (r registry) byHand(path string) {
+	r.t.Helper()
+	if code, text := r.upload(path, "by hand", "1"); code != http.StatusCreated {
+		r.t.Errorf("the registry answers %d %s", code, text)
+	}
+}
+
+func (r registry) call(method, path, body string, header http.Header) (int, string) {
 	r.t.Helper()
 	req, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	req.Header.Set("Release-Fence", fence)
+	req.Header = header
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, err.Error()
@@ -235,7 +248,7 @@ func (r registry) call(method, path, body, fence string) (int, string) {
 // uploads are NAME/VERSION in the order in which they came.
 func (r registry) uploads() []string {
 	r.t.Helper()
-	code, text := r.call(http.MethodGet, "/", "", "")
+	code, text := r.call(http.MethodGet, "/", "", nil)
 	if code != http.StatusOK {
 		r.t.Fatalf("the registry answers %d %s", code, text)
 	}
@@ -245,7 +258,7 @@ func (r registry) uploads() []string {
 // fail tells the registry to fail the nth upload from now on.
 func (r registry) fail(how string, n int) {
 	r.t.Helper()
-	if code, text := r.call(http.MethodPost, "/fail?upload="+strconv.Itoa(n)+"&how="+how, "", ""); code != http.StatusOK {
+	if code, text := r.call(http.MethodPost, "/fail?upload="+strconv.Itoa(n)+"&how="+how, "", nil); code != http.StatusOK {
 		r.t.Fatalf("the registry answers %d %s", code, text)
 	}
 }

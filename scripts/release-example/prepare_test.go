@@ -35,6 +35,47 @@ web     3.0.0 -> 3.0.1  patch  follows api 1.3.0, search 0.4.3
 	}
 }
 
+// A token that holds nothing any more is as good as none, for git land and so for us. One
+// whose hold was taken off it is not: somebody has to know of that first.
+func TestStaleToken(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	s.openRegistry()
+	const broken = `git lease acquire >../token; . ../token
+		(unset GIT_LEASE_TOKEN; git lease break main --operation "$GIT_LEASE_OPERATION" --reason test)
+		`
+	for _, command := range []string{"prepare", "publish"} {
+		if r := s.exits(6, "sh", "-c", broken+"release "+command); command == "prepare" && !strings.Contains(r.Stderr, "lost the lease main: broken by ") {
+			t.Errorf("said %q", r.Stderr)
+		}
+		s.exits(0, "sh", "-e", "-c", `git lease acquire >../token; . ../token; git lease release; release `+command)
+	}
+}
+
+// What a refusal says to type, where another one is at work, waits and prepares.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	holder := s.with("GIT_LEASE_SESSION=holder")
+	holder.exits(0, "git-lease", "acquire")
+	refused := s.exits(3, "release", "prepare")
+	_, hint, _ := strings.Cut(refused.Stderr, "hint: ")
+	hint, _, _ = strings.Cut(hint, "   (")
+	if !strings.Contains(hint, " --wait ") {
+		t.Fatalf("said %q", refused.Stderr)
+	}
+	waits := make(chan gittest.Result, 1)
+	cmd := s.cmd("sh", "-c", hint)
+	go func() { waits <- gittest.Run(t, cmd) }()
+	holder.exits(0, "git-lease", "release")
+	if r := <-waits; r.Code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if err := s.isPrepared(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPrepare(t *testing.T) {
 	t.Parallel()
 	places(t, func(t *testing.T, s shop) {
@@ -132,16 +173,16 @@ func TestLeaseIsDemanded(t *testing.T) {
 		before := gittest.Files(t, s.dir)
 		steps := [][]string{{"tag", "text"}, {"upload", "text"}}
 		mutating := append([][]string{{"prepare"}}, steps...)
-		stray := s.with("GIT_LEASE_TOKEN="+strings.Repeat("ab", 32), "GIT_LAND_COMMIT="+s.git("rev-parse", "HEAD"), "GIT_LEASE_OPERATION=01ARZ3NDEKTSV4RRFFQ69G5FAV", "GIT_LEASE_NAME=main")
-		for _, args := range mutating { // nobody holds the lease
-			stray.exits(6, "release", args...)
-		}
+		stray := s.with("GIT_LAND_STEP=upload-text", "GIT_LEASE_TOKEN="+strings.Repeat("ab", 32), "GIT_LAND_COMMIT="+s.git("rev-parse", "HEAD"), "GIT_LEASE_OPERATION=01ARZ3NDEKTSV4RRFFQ69G5FAV", "GIT_LEASE_NAME=main")
 		for _, args := range steps { // a step takes none
+			if r := stray.exits(6, "release", args...); !strings.Contains(r.Stderr, "\nhint: git land status ") {
+				t.Errorf("%q said %q", args, r.Stderr)
+			}
 			s.exits(5, "release", args...)
 			s.with("GIT_LAND_COMMIT=HEAD").exits(6, "release", args...)
 		}
 		// A hold of another lease is none.
-		s.exits(6, "git-lease", "run", "docs", "--", "release", "prepare")
+		s.with("GIT_LAND_COMMIT=HEAD").exits(6, "git-lease", "run", "docs", "--", "release", "upload", "text")
 
 		holder := s.with("GIT_LEASE_SESSION=holder")
 		holder.exits(0, "git-lease", "acquire")

@@ -1,12 +1,14 @@
 package example
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -324,7 +326,7 @@ func TestUsedVersions(t *testing.T) {
 	s.use(registry{t, g.url})
 	s.exits(0, "release", "prepare")
 	before := gittest.Refs(t, s.remote)["refs/heads/main"]
-	r.call(http.MethodPut, "/web/3.0.1", "by hand", "1")
+	r.byHand("/web/3.0.1")
 	if r := s.exits(5, "release", "publish"); !strings.Contains(r.Stderr, "the registry has web@3.0.1 already") {
 		t.Errorf("said %q", r.Stderr)
 	}
@@ -337,7 +339,7 @@ func TestUsedVersions(t *testing.T) {
 	g = newGate(t, r)
 	s.use(registry{t, g.url})
 	g.set("PUT text before", func() bool {
-		r.call(http.MethodPut, "/store/2.1.1", "by hand", "1")
+		r.byHand("/store/2.1.1")
 		return false
 	})
 	if r := s.exits(1, "release", "publish"); !strings.Contains(r.Stderr, "the registry has store@2.1.1 already") {
@@ -365,14 +367,110 @@ func TestTakenOver(t *testing.T) {
 	r.fail("refused", 3)
 	s.exits(1, "release", "publish")
 	op := s.holder()
-	other = other.with("GIT_LEASE_SESSION=mend")
-	other.exits(0, "git-lease", "break", "main", "--operation", op, "--reason", "laptop in the river", "--acquire")
-	other.try("git-land", "resume", op) // it has no commands for the steps, and guesses none
-	other.exits(0, "release", "resume", op)
-	other.exits(0, "git-lease", "release")
-	if code, _ := r.call(http.MethodPut, "/text/9.9.9", "late", "2"); code != http.StatusPreconditionFailed {
+	refused := other.exits(3, "release", "resume", op)
+	_, hint, _ := strings.Cut(refused.Stderr, "hint: if that is dead: ")
+	if !strings.HasSuffix(hint, "release resume "+op+"\n") {
+		t.Fatalf("said %q", refused.Stderr)
+	}
+	// The hint, as it is typed.
+	other.exits(0, "sh", "-e", "-c", strings.Replace(hint, "WHY", "'laptop in the river'", 1)+"git lease release")
+	if code, _ := r.upload("/text/9.9.9", "late", "2"); code != http.StatusPreconditionFailed {
 		t.Errorf("an upload under an older fence: %d", code)
 	}
 	other.git("pull", "--quiet")
 	other.isPublished(r)
+}
+
+// A landing that fails within a lease run is brought to its end by git land resume, in
+// that clone, though the run is dead.
+func TestPublishWithinRun(t *testing.T) {
+	t.Parallel()
+	places(t, func(t *testing.T, s shop) {
+		r := s.openRegistry()
+		s.exits(0, "release", "prepare")
+		r.fail("refused", 3)
+		s.exits(1, "git-lease", "run", "--", "release", "publish")
+		s.exits(0, "git-land", "resume")
+		s.isPublished(r)
+	})
+}
+
+// What the README says of a release that stops half way, as it is typed.
+func TestReadmeStopsHalfWay(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip(err)
+	}
+	s := newShop(t, "")
+	r := s.openRegistry()
+	s.exits(0, "release", "prepare")
+	s.exits(0, "release", "publish")
+	_, block, _ := strings.Cut(gittest.Read(t, ".", "README.md"), "fail its third upload:\n\n```sh\n")
+	block, _, _ = strings.Cut(block, "kill $!")
+	block = strings.ReplaceAll(block, "http://127.0.0.1:8420", r.url)
+	for line := range strings.Lines(block) {
+		command, about, _ := strings.Cut(line, "  # ")
+		code := 0
+		if _, err := fmt.Sscanf(strings.TrimSpace(about), "exit %d:", &code); err != nil && strings.HasPrefix(about, "exit") {
+			t.Fatal(line)
+		}
+		s.exits(code, "sh", "-c", command)
+	}
+	if got := r.uploads(); len(got) != 2*len(prepared) {
+		t.Errorf("uploaded %q", got)
+	}
+}
+
+// What is there, anybody may ask by hand. And what a release that was given up has left
+// to do is done by hand, under a lease and from the commit that is named.
+func TestByHand(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	r := s.openRegistry()
+	s.exits(1, "release", "uploaded", "text")
+	s.exits(1, "release", "tagged", "text", "store")
+	s.exits(0, "release", "prepare")
+	r.fail("refused", 3)
+	s.exits(1, "release", "publish")
+	commit := gittest.Refs(t, s.remote)["refs/heads/main"]
+	other := s.another()
+	other.use(r)
+	for _, c := range []struct {
+		code int
+		args []string
+		says string
+	}{
+		{0, []string{"uploaded", "store"}, "the registry has store@2.1.1 of " + commit},
+		{1, []string{"uploaded", "api"}, "the registry does not have api@1.3.0"},
+		{0, []string{"tagged", "text", "web"}, "the tags text@1.0.1 web@3.0.1 are at " + commit},
+		{5, []string{"upload", "api"}, "GIT_LAND_COMMIT does not say of which"},
+	} {
+		for _, s := range []shop{s, other} {
+			if r := s.exits(c.code, "release", c.args...); !strings.Contains(r.Stdout+r.Stderr, c.says) {
+				t.Errorf("%q says %+v", c.args, r)
+			}
+		}
+	}
+
+	s.exits(0, "git-land", "abort", "--reason", "the registry is down")
+	said := s.exits(5, "release", "publish").Stderr
+	_, hint, found := strings.Cut(said, "lacks: ")
+	if !found {
+		t.Errorf("publish says %q", said)
+	}
+	gittest.Write(t, other.dir, map[string]string{"packages/web/code": "later\n"})
+	other.exits(0, "git-land", "-x", "true", "-m", "later work", "--", "packages")
+	hint, _, _ = strings.Cut(hint, ";")
+	hint = strings.Replace(hint, "=COMMIT", "="+commit[:12], 1)
+	byHand := other.with("GIT_LAND_COMMIT=" + commit[:12])
+	byHand.exits(6, "release", "upload", "api") // it takes no lease by itself
+	for _, name := range []string{"api", "cli", "search", "web"} {
+		other.exits(0, "sh", "-c", strings.Replace(hint, "NAME", name, 1))
+		byHand.exits(0, "release", "uploaded", name)
+	}
+	byHand.exits(0, "git-lease", "run", "--", "release", "tag", "text", "web") // once more
+	byHand.exits(0, "release", "tagged", "text", "store", "api", "cli", "search", "web")
+	if got := r.uploads(); !slices.Equal(got, prepared) {
+		t.Errorf("uploaded %q, want %q", got, prepared)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 )
 
 // A status is what git land says of the lease under which the release would land.
@@ -17,6 +18,7 @@ type status struct {
 		Operation, Holder string
 		Own               bool // by the token that this process has
 	}
+	Lost       *struct{ Message string } // that the hold of our token was taken off it
 	Unfinished []struct{ Operation, Next string }
 }
 
@@ -46,40 +48,59 @@ func (s status) holds() (operation string, ok bool) {
 	return s.Hold.Operation, true
 }
 
-// demand refuses to go on without the lease.
-func (t *tool) demand() (operation string, err error) {
-	s, err := t.status()
-	if err != nil {
-		return "", err
+// notOurs says who holds the lease, if it is not this process.
+func (s status) notOurs() string {
+	if s.Hold == nil {
+		return fmt.Sprintf("nobody holds the lease %s at %s", s.Lease, s.Remote)
 	}
-	operation, ok := s.holds()
-	switch {
-	case ok:
-		return operation, nil
-	case s.Hold == nil:
-		return "", &fault{lost, fmt.Sprintf("this session does not hold the lease %s at %s: nobody does", s.Lease, s.Remote),
-			"unset GIT_LEASE_TOKEN   (without one, prepare and publish take the lease themselves)"}
-	}
-	return "", &fault{held, fmt.Sprintf("the lease %s at %s is held by %s, operation %s, and not by this session", s.Lease, s.Remote, s.Hold.Holder, s.Hold.Operation),
-		"git lease show " + quote(s.Lease)}
+	return fmt.Sprintf("the lease %s at %s is held by %s, operation %s, of which this session has no token", s.Lease, s.Remote, s.Hold.Holder, s.Hold.Operation)
 }
 
-// leased has a command run under the lease. Where this session has no token that is the
+// demand refuses to go on without the lease, which a step has of its landing.
+func (t *tool) demand() (status, error) {
+	s, err := t.status()
+	if err != nil {
+		return s, err
+	}
+	if _, ok := s.holds(); ok {
+		return s, nil
+	}
+	f := &fault{held, s.notOurs(), "git lease show " + quote(s.Lease)}
+	if s.Hold == nil {
+		f.code, f.hint = lost, t.underLease(t.name, t.args...)
+	}
+	if os.Getenv("GIT_LAND_STEP") != "" {
+		f.hint = "git land status   (it says what has become of the landing, and what is next)"
+	}
+	return s, f
+}
+
+// leased has a command run under the lease. Where this session does not hold it that is the
 // same command again, within git lease run: it refuses with exit 3 and the operation of
 // who holds the lease, and gives the lease back however the command ends.
-func (t *tool) leased(command string) (operation string, err error) {
-	if os.Getenv("GIT_LEASE_TOKEN") != "" {
-		return t.demand()
-	}
-	if os.Getenv("GIT_LEASE_SESSION") != "" { // git lease may keep a token for it
+func (t *tool) leased() (operation string, err error) {
+	if os.Getenv("GIT_LEASE_TOKEN") != "" || os.Getenv("GIT_LEASE_SESSION") != "" {
 		s, err := t.status()
 		if operation, ok := s.holds(); ok || err != nil {
 			return operation, err
 		}
+		if s.Lost != nil { // what was begun under it may be half done, and somebody else's by now
+			return "", &fault{lost, s.Lost.Message, "unset GIT_LEASE_TOKEN GIT_LEASE_SESSION && " + t.call(t.name) + "   (as somebody who holds nothing)"}
+		}
 	}
-	argv := slices.Concat([]string{"git", "lease", "run", "-m", "release " + command}, t.at(), []string{"--", self(), command}, t.at())
+	argv := slices.Concat([]string{"git", "lease", "run", "-m", "release " + t.name}, t.at(), []string{"--", self(), t.name}, t.at())
 	if t.dirty {
 		argv = append(argv, "--dirty")
 	}
 	return "", t.become(argv)
+}
+
+// underLease is the command line of this program under a lease of its own, for a shell.
+func (t *tool) underLease(command string, operands ...string) string {
+	return strings.Join(slices.Concat([]string{"git", "lease", "run"}, t.at(), []string{"--", t.call(command, operands...)}), " ")
+}
+
+// givenUp is how one does by hand a step of a landing that was given up.
+func (t *tool) givenUp(step string, operands ...string) string {
+	return "   (or, for what a release that was given up lacks: GIT_LAND_COMMIT=COMMIT " + t.underLease(step, operands...) + "; git land log has the COMMIT)"
 }

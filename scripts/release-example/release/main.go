@@ -14,6 +14,7 @@ import (
 
 // A tool is one call of the command.
 type tool struct {
+	name   string // of the command
 	top    string // of the checkout; whatever directory we run in, paths start there
 	remote string // for git lease and git land; "" lets them choose
 	dirty  bool
@@ -89,7 +90,7 @@ func run(args []string) error {
 }
 
 func (c command) call(args []string) error {
-	t := &tool{}
+	t := &tool{name: c.name}
 	options := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	options.SetOutput(io.Discard)
 	options.StringVar(&t.remote, "remote", "", "")
@@ -117,8 +118,12 @@ func (c command) call(args []string) error {
 func known(check func(*tool) error) func(*tool) error {
 	return func(t *tool) error {
 		err := check(t)
-		if f, ok := errors.AsType[*fault](err); err == nil || ok && f.code == failed {
+		f, ok := errors.AsType[*fault](err)
+		switch {
+		case err == nil || ok && f.code == failed:
 			return err
+		case ok:
+			return &fault{unknown, f.what, f.hint}
 		}
 		return &fault{unknown, err.Error(), ""}
 	}

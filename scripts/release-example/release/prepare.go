@@ -10,7 +10,7 @@ import (
 
 // prepare turns the fragments of the checkout into versions and notes.
 func (t *tool) prepare() error {
-	lease, err := t.leased("prepare")
+	lease, err := t.leased()
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -51,7 +52,8 @@ func (t *tool) nothingPrepared() error {
 	case len(s.Unfinished) > 0:
 		return &fault{held, "operation " + s.Unfinished[0].Operation + " has landed a release, and has not ended", s.Unfinished[0].Next}
 	}
-	return &fault{refused, "nothing is prepared: each package has the version that HEAD has", "release prepare"}
+	return &fault{refused, "nothing is prepared: each package has the version that HEAD has",
+		"release prepare" + t.givenUp("upload", "NAME")}
 }
 
 // resume goes on, in this clone, with a release of another one, which git lease break
@@ -60,6 +62,10 @@ func (t *tool) resume() error {
 	s, err := t.status()
 	if err != nil {
 		return err
+	}
+	if _, own := s.holds(); s.Hold != nil && !own && len(s.Unfinished) == 0 {
+		take := slices.Concat([]string{"git", "lease", "break"}, t.at(), []string{quote(s.Lease), "--operation", s.Hold.Operation, "--reason", "WHY", "--acquire"})
+		return &fault{held, s.notOurs(), fmt.Sprintf("if that is dead: eval \"$(%s)\" && %s", strings.Join(take, " "), t.call("resume", t.args...))}
 	}
 	now, err := t.committed(s.Base) // under a held lease nothing else has landed since
 	if err != nil {

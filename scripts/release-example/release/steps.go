@@ -2,55 +2,85 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 )
 
-// landed are the packages of these names in the commit whose landing we are a step of.
-func (t *tool) landed() (commit string, packs []*pack, err error) {
-	commit = os.Getenv("GIT_LAND_COMMIT")
+// A subject is what a step, or a question, is about: the packages that the operands name,
+// in the commit that has landed.
+type subject struct {
+	status
+	commit string
+	packs  []*pack
+}
+
+// mine is the subject of a step, which changes something and so demands the lease. What
+// has stayed undone when a landing was given up is done by hand with the same variable.
+func (t *tool) mine() (subject, error) {
+	commit := os.Getenv("GIT_LAND_COMMIT")
 	if commit == "" {
-		return "", nil, &fault{refused, "this is a step of a landing, and there is none", "release publish"}
+		return subject{}, &fault{refused, "this is a step of a landing, and GIT_LAND_COMMIT does not say of which", "release publish" + t.givenUp(t.name, t.args...)}
+	}
+	s, err := t.demand()
+	if err != nil {
+		return subject{}, err
+	}
+	return t.subject(s, commit)
+}
+
+// asked is the subject of a question, which anybody may ask: by hand it is of what has
+// landed last.
+func (t *tool) asked() (subject, error) {
+	s, err := t.status()
+	if err != nil {
+		return subject{}, err
+	}
+	return t.subject(s, cmp.Or(os.Getenv("GIT_LAND_COMMIT"), s.Base))
+}
+
+func (t *tool) subject(s status, commit string) (subject, error) {
+	commit, err := t.git("rev-parse", "--verify", commit+"^{commit}")
+	if err != nil {
+		return subject{}, err
 	}
 	all, err := t.committedPackages(commit)
 	if err != nil {
-		return "", nil, err
+		return subject{}, err
 	}
+	of := subject{status: s, commit: commit}
 	for _, name := range t.args {
 		i := slices.IndexFunc(all, func(p *pack) bool { return p.Name == name })
 		if i < 0 {
-			return "", nil, fmt.Errorf("there is no package %q in %s", name, commit)
+			return subject{}, fmt.Errorf("there is no package %q in %s", name, commit)
 		}
-		packs = append(packs, all[i])
+		of.packs = append(of.packs, all[i])
 	}
-	return commit, packs, nil
+	return of, nil
 }
 
 func (t *tool) tag() error {
-	commit, packs, err := t.landed()
+	of, err := t.mine()
 	if err != nil {
 		return err
 	}
-	if _, err := t.demand(); err != nil {
-		return err
-	}
-	argv := []string{"push", "--quiet", "--no-follow-tags", os.Getenv("GIT_LEASE_REMOTE")}
-	for _, p := range packs {
-		argv = append(argv, commit+":refs/tags/"+p.id()) // without force no tag is moved
+	argv := []string{"push", "--quiet", "--no-follow-tags", of.Remote}
+	for _, p := range of.packs {
+		argv = append(argv, of.commit+":refs/tags/"+p.id()) // without force no tag is moved
 	}
 	_, err = t.git(argv...)
 	return err
 }
 
 func (t *tool) tagged() error {
-	commit, packs, err := t.landed()
+	of, err := t.asked()
 	if err != nil {
 		return err
 	}
-	argv := []string{"ls-remote", os.Getenv("GIT_LEASE_REMOTE")}
-	for _, p := range packs {
+	argv := []string{"ls-remote", of.Remote}
+	for _, p := range of.packs {
 		argv = append(argv, "refs/tags/"+p.id())
 	}
 	text, err := t.git(argv...)
@@ -62,34 +92,32 @@ func (t *tool) tagged() error {
 		oid, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		at[ref] = oid
 	}
-	for _, p := range packs {
-		if there := at["refs/tags/"+p.id()]; there != "" && there != commit {
-			return fmt.Errorf("the tag %s is at %s, and not at %s", p.id(), there, commit)
+	for _, p := range of.packs {
+		if there := at["refs/tags/"+p.id()]; there != "" && there != of.commit {
+			return fmt.Errorf("the tag %s is at %s, and not at %s", p.id(), there, of.commit)
 		}
 	}
-	for _, p := range packs {
+	for _, p := range of.packs {
 		if at["refs/tags/"+p.id()] == "" {
 			return &fault{failed, "there is no tag " + p.id(), ""}
 		}
 	}
+	fmt.Printf("the tags %s are at %s\n", strings.Join(ids(of.packs), " "), of.commit)
 	return nil
 }
 
 func (t *tool) upload() error {
-	commit, packs, err := t.landed()
+	of, err := t.mine()
 	if err != nil {
 		return err
 	}
-	if _, err := t.demand(); err != nil {
-		return err
-	}
-	p := packs[0]
+	p := of.packs[0]
 	if _, used, err := t.ask(p); err != nil {
 		return err
 	} else if used {
 		return &fault{refused, "the registry has " + p.id() + " already, and no version is used twice", "release uploaded " + p.Name}
 	}
-	content, err := t.archive(commit, "packages/"+p.Name)
+	content, err := t.archive(of.commit, "packages/"+p.Name)
 	if err != nil {
 		return err
 	}
@@ -97,11 +125,11 @@ func (t *tool) upload() error {
 }
 
 func (t *tool) uploaded() error {
-	commit, packs, err := t.landed()
+	of, err := t.asked()
 	if err != nil {
 		return err
 	}
-	p := packs[0]
+	p := of.packs[0]
 	there, ok, err := t.ask(p)
 	if err != nil {
 		return err
@@ -109,9 +137,13 @@ func (t *tool) uploaded() error {
 	if !ok {
 		return &fault{failed, "the registry does not have " + p.id(), ""}
 	}
-	content, err := t.archive(commit, "packages/"+p.Name)
-	if err == nil && !bytes.Equal(content, there) {
-		err = fmt.Errorf("the registry has another %s than %s", p.id(), commit)
+	content, err := t.archive(of.commit, "packages/"+p.Name)
+	if err != nil {
+		return err
 	}
-	return err
+	if !bytes.Equal(content, there) {
+		return fmt.Errorf("the registry has another %s than %s", p.id(), of.commit)
+	}
+	fmt.Printf("the registry has %s of %s\n", p.id(), of.commit)
+	return nil
 }
