@@ -213,14 +213,14 @@ func (s shop) use(r registry) {
 }
 
 // upload sends what is not a release of a shop.
-func (r registry) upload(path, body, fence string) (int, string) {
+func (r registry) upload(path, body, lease, fence string) (int, string) {
 	r.t.Helper()
-	return r.call(http.MethodPut, path, body, http.Header{"Release-Fence": {fence}})
+	return r.call(http.MethodPut, path, body, http.Header{"Release-Lease": {lease}, "Release-Fence": {fence}})
 }
 
 func (r registry) byHand(path string) {
 	r.t.Helper()
-	if code, text := r.upload(path, "by hand", "1"); code != http.StatusCreated {
+	if code, text := r.upload(path, "by hand", "nobody's", "1"); code != http.StatusCreated {
 		r.t.Errorf("the registry answers %d %s", code, text)
 	}
 }

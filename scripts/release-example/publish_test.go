@@ -374,11 +374,66 @@ func TestTakenOver(t *testing.T) {
 	}
 	// The hint, as it is typed.
 	other.exits(0, "sh", "-e", "-c", strings.Replace(hint, "WHY", "'laptop in the river'", 1)+"git lease release")
-	if code, _ := r.upload("/text/9.9.9", "late", "2"); code != http.StatusPreconditionFailed {
+	if code, _ := r.upload("/text/9.9.9", "late", s.chain(), "2"); code != http.StatusPreconditionFailed {
 		t.Errorf("an upload under an older fence: %d", code)
 	}
 	other.git("pull", "--quiet")
 	other.isPublished(r)
+}
+
+// chain is the first event of the lease at the shop's authority.
+func (s shop) chain() string {
+	s.t.Helper()
+	return gittest.Git(s.t, s.remote, "rev-list", "--first-parent", "--max-parents=0", "refs/lease/main")
+}
+
+// Several repositories have one registry, each with a lease of its own, whose fences say
+// nothing of each other.
+func TestOneRegistryForSeveral(t *testing.T) {
+	t.Parallel()
+	s, second := newShop(t, ""), newShop(t, "")
+	r := s.openRegistry()
+	for range 3 {
+		s.exits(0, "git-lease", "run", "--", "true")
+	}
+	s.exits(0, "release", "prepare")
+	s.exits(0, "release", "publish")
+	want := slices.Clone(prepared)
+
+	clone := s.another()
+	clone.git("config", "lease.remote", ".")
+	for _, c := range []struct {
+		s       shop
+		version string
+	}{{second, "4.0.0"}, {clone, "5.0.0"}} {
+		c.s.use(r)
+		if c.s.remote == second.remote {
+			c.s.git("rm", "--quiet", "packages/*/changes/*")
+			c.s.git("commit", "--quiet", "--message=no fragments")
+		}
+		gittest.Commit(t, c.s.dir, "web alone", map[string]string{
+			"packages/web/package.json":  `{"name": "web", "version": "` + c.version + `"}`,
+			"packages/web/changes/it.md": "patch\n\nIs quicker.\n",
+		})
+		if c.s.remote == second.remote {
+			c.s.git("push", "--quiet", "origin", "main")
+		}
+		c.s.exits(0, "release", "prepare")
+		c.s.exits(0, "release", "publish")
+		want = append(want, "web/"+strings.Replace(c.version, ".0.0", ".0.1", 1))
+	}
+	if got := r.uploads(); !slices.Equal(got, want) {
+		t.Errorf("uploaded %q, want %q", got, want)
+	}
+	// Of one lease it is still the fence that decides.
+	if code, said := r.upload("/text/9.9.9", "late", s.chain(), "2"); code != http.StatusPreconditionFailed || !strings.Contains(said, "the fence 2 is below ") {
+		t.Errorf("%d %s", code, said)
+	}
+	for _, c := range [][2]string{{"", "99"}, {s.chain(), ""}} {
+		if code, said := r.upload("/text/9.9.9", "", c[0], c[1]); code != http.StatusBadRequest {
+			t.Errorf("%q: %d %s", c, code, said)
+		}
+	}
 }
 
 // A landing that fails within a lease run is brought to its end by git land resume, in
@@ -464,10 +519,12 @@ func TestByHand(t *testing.T) {
 	hint = strings.Replace(hint, "=COMMIT", "="+commit[:12], 1)
 	byHand := other.with("GIT_LAND_COMMIT=" + commit[:12])
 	byHand.exits(6, "release", "upload", "api") // it takes no lease by itself
-	for _, name := range []string{"api", "cli", "search", "web"} {
+	for _, name := range []string{"api", "cli", "search"} {
 		other.exits(0, "sh", "-c", strings.Replace(hint, "NAME", name, 1))
 		byHand.exits(0, "release", "uploaded", name)
 	}
+	// The fence is of the branch's lease, whatever other ones a run has.
+	byHand.exits(0, "git-lease", "run", "--name", "docs", "--name", "main", "--", "release", "upload", "web")
 	byHand.exits(0, "git-lease", "run", "--", "release", "tag", "text", "web") // once more
 	byHand.exits(0, "release", "tagged", "text", "store", "api", "cli", "search", "web")
 	if got := r.uploads(); !slices.Equal(got, prepared) {

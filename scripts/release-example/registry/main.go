@@ -3,7 +3,8 @@
 //
 //	GET  /NAME/VERSION     what was uploaded, or 404
 //	PUT  /NAME/VERSION     201; 409 where the version is used; 412 where the header
-//	                       Release-Fence is below one that was seen
+//	                       Release-Fence is below one that was seen of the same
+//	                       Release-Lease
 //	GET  /                 what was uploaded, in that order, a line each
 //	POST /fail?upload=N    the Nth upload from now on is refused with 503; with &how=lost
 //	                       it is kept, and the answer is lost
@@ -25,9 +26,9 @@ type registry struct {
 	mu      sync.Mutex
 	content map[string][]byte // by NAME/VERSION
 	order   []string
-	fence   uint64 // the highest seen
-	failIn  int    // the upload that fails, counted from now; 0 for none
-	lost    bool   // it is kept all the same
+	fences  map[string]uint64 // the highest seen, by lease
+	failIn  int               // the upload that fails, counted from now; 0 for none
+	lost    bool              // it is kept all the same
 }
 
 func main() {
@@ -36,7 +37,7 @@ func main() {
 	listener, err := net.Listen("tcp", *addr)
 	if err == nil {
 		fmt.Printf("http://%s\n", listener.Addr())
-		r := &registry{content: map[string][]byte{}}
+		r := &registry{content: map[string][]byte{}, fences: map[string]uint64{}}
 		err = http.Serve(listener, r)
 	}
 	fmt.Fprintf(os.Stderr, "registry: %v\n", err)
@@ -65,13 +66,13 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.Method == http.MethodGet:
 		http.NotFound(w, req)
 	case req.Method == http.MethodPut:
-		r.upload(w, name, body, req.Header.Get("Release-Fence"))
+		r.upload(w, name, body, req.Header.Get("Release-Lease"), req.Header.Get("Release-Fence"))
 	default:
 		http.Error(w, "GET, PUT or POST /fail", http.StatusMethodNotAllowed)
 	}
 }
 
-func (r *registry) upload(w http.ResponseWriter, name string, body []byte, fence string) {
+func (r *registry) upload(w http.ResponseWriter, name string, body []byte, lease, fence string) {
 	number, err := strconv.ParseUint(fence, 10, 64)
 	_, used := r.content[name]
 	fails := r.failIn == 1
@@ -80,14 +81,17 @@ func (r *registry) upload(w http.ResponseWriter, name string, body []byte, fence
 	case fails && !r.lost:
 		http.Error(w, "told to fail", http.StatusServiceUnavailable)
 		return
-	case err != nil || number < r.fence:
-		http.Error(w, fmt.Sprintf("the fence %q is below %d: the lease is somebody else's by now", fence, r.fence), http.StatusPreconditionFailed)
+	case err != nil || lease == "":
+		http.Error(w, "an upload has a Release-Lease and its Release-Fence, a number", http.StatusBadRequest)
+		return
+	case number < r.fences[lease]:
+		http.Error(w, fmt.Sprintf("the fence %d is below %d: the lease is somebody else's by now", number, r.fences[lease]), http.StatusPreconditionFailed)
 		return
 	case used:
 		http.Error(w, name+" is used", http.StatusConflict)
 		return
 	}
-	r.content[name], r.fence = body, number
+	r.content[name], r.fences[lease] = body, number
 	r.order = append(r.order, name)
 	if fails {
 		panic(http.ErrAbortHandler) // the connection ends without an answer

@@ -16,6 +16,7 @@ type status struct {
 	Base          string // the commit that the branch is at there
 	Hold          *struct {
 		Operation, Holder string
+		Fence             uint64
 		Own               bool // by the token that this process has
 	}
 	Lost       *struct{ Message string } // that the hold of our token was taken off it
@@ -103,4 +104,18 @@ func (t *tool) underLease(command string, operands ...string) string {
 // givenUp is how one does by hand a step of a landing that was given up.
 func (t *tool) givenUp(step string, operands ...string) string {
 	return "   (or, for what a release that was given up lacks: GIT_LAND_COMMIT=COMMIT " + t.underLease(step, operands...) + "; git land log has the COMMIT)"
+}
+
+// chain is the first event of the lease, which names all that follow. A fence grows within
+// one chain alone: the lease of another branch or repository has a chain of its own.
+func (t *tool) chain(s status) (string, error) {
+	text, err := t.git("lease", "show", "--json", "--remote", s.Remote, s.Lease)
+	if err != nil {
+		return "", err
+	}
+	shown := struct{ Leases []struct{ Tip string } }{}
+	if err := json.Unmarshal([]byte(text), &shown); err != nil {
+		return "", err
+	}
+	return t.git("rev-list", "--first-parent", "--max-parents=0", shown.Leases[0].Tip)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
+	"strconv"
 	"strings"
 )
 
@@ -17,7 +17,7 @@ func (t *tool) registry() (string, error) {
 
 // ask returns what the registry has of a version, and whether it has it.
 func (t *tool) ask(p *pack) (content []byte, there bool, err error) {
-	status, content, err := t.send(http.MethodGet, p, nil)
+	status, content, err := t.send(http.MethodGet, p, nil, nil)
 	switch {
 	case err != nil:
 		return nil, false, err
@@ -30,16 +30,17 @@ func (t *tool) ask(p *pack) (content []byte, there bool, err error) {
 }
 
 // put uploads a version. The fence is the number by which the registry can tell that
-// the lease has gone to somebody else since.
-func (t *tool) put(p *pack, content []byte) error {
-	status, said, err := t.send(http.MethodPut, p, content)
+// the lease has gone to somebody else since, and the chain says of which lease.
+func (t *tool) put(p *pack, content []byte, chain string, fence uint64) error {
+	status, said, err := t.send(http.MethodPut, p, content,
+		http.Header{"Release-Lease": {chain}, "Release-Fence": {strconv.FormatUint(fence, 10)}})
 	if err == nil && status != http.StatusCreated {
 		err = fmt.Errorf("the registry answers %d to the upload of %s: %s", status, p.id(), bytes.TrimSpace(said))
 	}
 	return err
 }
 
-func (t *tool) send(method string, p *pack, content []byte) (status int, answer []byte, err error) {
+func (t *tool) send(method string, p *pack, content []byte, header http.Header) (status int, answer []byte, err error) {
 	base, err := t.registry()
 	if err != nil {
 		return 0, nil, err
@@ -48,7 +49,7 @@ func (t *tool) send(method string, p *pack, content []byte) (status int, answer 
 	if err != nil {
 		return 0, nil, err
 	}
-	r.Header.Set("Release-Fence", os.Getenv("GIT_LEASE_FENCE"))
+	r.Header = header
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return 0, nil, err

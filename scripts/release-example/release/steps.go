@@ -121,7 +121,11 @@ func (t *tool) upload() error {
 	if err != nil {
 		return err
 	}
-	return t.put(p, content)
+	chain, err := t.chain(of.status)
+	if err != nil {
+		return err
+	}
+	return t.put(p, content, chain, of.Hold.Fence)
 }
 
 func (t *tool) uploaded() error {
