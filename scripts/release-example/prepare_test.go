@@ -33,6 +33,33 @@ web     3.0.0 -> 3.0.1  patch  follows api 1.3.0, search 0.4.3
 	if err := json.Unmarshal([]byte(s.exits(0, "release", "plan", "--json").Stdout), &list); err != nil || len(list) != 6 {
 		t.Errorf("%v in %v", err, list)
 	}
+	s.exits(0, "release", "prepare")
+	if got := s.exits(0, "release", "plan", "--json").Stdout; got != "[]\n" {
+		t.Errorf("with nothing to do: %q", got)
+	}
+}
+
+func TestMisused(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	nowhere := s
+	nowhere.dir = t.TempDir()
+	for _, c := range []struct {
+		s    shop
+		code int
+		args string
+		says string
+	}{
+		{s, 129, "resume", "resume takes OPERATION, and was given none\nhint: release resume OPERATION\n"},
+		{s, 129, "upload api cli", "upload takes NAME, and was given api cli\nhint: release upload NAME\n"},
+		{s, 129, "plan api", "plan takes no operand, and was given api\nhint: release plan\n"},
+		{nowhere, 5, "plan", "this is no checkout of a repository\nhint: cd to one first\n"},
+		{nowhere, 5, "uploaded api", "this is no checkout of a repository\nhint: cd to one first\n"},
+	} {
+		if r := c.s.exits(c.code, "release", strings.Fields(c.args)...); !strings.HasSuffix(r.Stderr, "release: "+c.says) {
+			t.Errorf("%s: said %q", c.args, r.Stderr)
+		}
+	}
 }
 
 // A token that holds nothing any more is as good as none, for git land and so for us. One

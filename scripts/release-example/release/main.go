@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -106,10 +107,11 @@ func (c command) call(args []string) error {
 	case err != nil:
 		return &fault{misused, fmt.Sprintf("%s: %v", c.name, err), "release -h"}
 	case some && len(t.args) == 0, !some && len(t.args) > 0, some && !many && len(t.args) > 1:
-		return &fault{misused, fmt.Sprintf("%s takes other operands than %q", c.name, t.args), strings.TrimSpace("release " + c.name + " " + c.operands)}
+		return &fault{misused, fmt.Sprintf("%s takes %s, and was given %s", c.name, cmp.Or(c.operands, "no operand"), cmp.Or(strings.Join(t.args, " "), "none")),
+			strings.TrimSpace("release " + c.name + " " + c.operands)}
 	}
 	if t.top, err = output(".", "git", "rev-parse", "--show-toplevel"); err != nil {
-		return err
+		return &fault{refused, "this is no checkout of a repository", "cd to one first"}
 	}
 	return c.run(t)
 }

@@ -70,7 +70,7 @@ type bump struct {
 // bumps says what is to be released: packages with fragments, and those that depend on
 // one that is, which need a release to name its new version.
 func bumps(packs []*pack) []bump {
-	var list []bump
+	list := []bump{} // a list in JSON, too, when it is empty
 	to := map[string]string{}
 	for _, p := range packs { // dependencies first
 		b, l := bump{pack: p, Name: p.Name, From: p.Version}, none
