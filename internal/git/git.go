@@ -313,12 +313,17 @@ func ExitCode(err error) int {
 // Terminated reports whether err is of a git command that was told to end, by a
 // signal that others may have got too.
 func Terminated(err error) bool {
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok {
-		return false
+	return slices.Contains([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}, endedBy(err))
+}
+
+// endedBy is the signal that ended the git command of err; 0 where none did.
+func endedBy(err error) syscall.Signal {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return status.Signal()
+		}
 	}
-	status, ok := exit.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && slices.Contains([]syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}, status.Signal())
+	return 0
 }
 
 // limited keeps the first max bytes and swallows the rest, so that a hostile

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -72,7 +73,21 @@ func (r *Repo) MoveRefs(ctx context.Context, message string, moves ...Move) erro
 	}
 	args := []string{"update-ref", "-m", message, "--no-deref", "--stdin", "-z"}
 	_, err := r.run(ctx, command{args: args, stdin: in.Bytes()})
+	if endedBy(err) != 0 && r.moved(context.WithoutCancel(ctx), moves) { // the signal came when it was done
+		return nil
+	}
 	return err
+}
+
+// moved reports whether all refs are where the moves have them go.
+func (r *Repo) moved(ctx context.Context, moves []Move) bool {
+	return !slices.ContainsFunc(moves, func(m Move) bool {
+		out, err := r.run(ctx, command{reading: true, args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", string(m.Ref)}})
+		if ExitCode(err) == 1 {
+			return !m.New.IsZero()
+		}
+		return err != nil || strings.TrimSpace(out) != string(m.New)
+	})
 }
 
 // Refs lists the refs that are named by, or lie below, one of the given full

@@ -3,6 +3,7 @@ package git_test
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -58,6 +59,43 @@ func TestMoveRefs(t *testing.T) {
 				t.Errorf("reflog: %q", got)
 			}
 		})
+	}
+}
+
+// A signal to the whole process group may find a git that has done its work already: what
+// it has moved has moved.
+func TestMoveRefsThatASignalEnds(t *testing.T) {
+	dir := initRepo(t)
+	a := object.OID(gittest.Commit(t, dir, "a", nil))
+	b := object.OID(gittest.Commit(t, dir, "b", nil))
+	gittest.Git(t, dir, "update-ref", "refs/x/gone", string(b))
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	gittest.Script(t, filepath.Join(bin, "git"), `#!/bin/sh
+case " $* " in
+*" update-ref "*)
+	[ "$WHEN" = before ] || "`+real+`" "$@"
+	kill -TERM $$ ;;
+esac
+exec "`+real+`" "$@"
+`)
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH")) // in which we look for git
+	moves := []git.Move{{Ref: "refs/heads/main", New: a, Old: git.MustBe(b)}, {Ref: "refs/x/gone", Old: git.MustBe(b)}, {Ref: "refs/x/new", New: b, Old: git.MustNotExist()}}
+	before := gittest.Refs(t, dir)
+	if err := open(t, dir, "WHEN=before").MoveRefs(t.Context(), "test", moves...); !git.Terminated(err) {
+		t.Errorf("ended before: %v", err)
+	}
+	if after := gittest.Refs(t, dir); !maps.Equal(after, before) {
+		t.Fatalf("moved before: %v", after)
+	}
+	if err := open(t, dir).MoveRefs(t.Context(), "test", moves...); err != nil {
+		t.Errorf("ended after: %v", err)
+	}
+	if main := revParse(t, dir, "main"); main != a {
+		t.Errorf("main is at %s, want %s", main, a)
 	}
 }
 

@@ -216,7 +216,7 @@ func concludeOne(ctx context.Context, l *ledger.Ledger, e Ending) (*Conclusion, 
 	}
 	var c Conclusion
 	if err == nil {
-		c, err = concludeAt(ctx, l, j, e, witness)
+		c, err = concludeAt(ctx, l, j, e)
 		l.Repo.Reread() // it may have moved HEAD
 	}
 	if err != nil {
@@ -251,7 +251,7 @@ func dead(dir session.Dir, j journal) error {
 
 // concludeAt ends one dead landing at the authority to which it was made, which
 // need not be the one that the user lands to now.
-func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, e Ending, w *session.Witness) (Conclusion, error) {
+func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, e Ending) (Conclusion, error) {
 	from, reason := e.Session, e.Reason
 	if j.checking() && reason == "" { // which the authority has nothing to do with
 		c := Conclusion{Operation: j.Operation, Remote: j.Remote, Lease: j.Lease, Branch: j.Branch, Unit: j.Unit}
@@ -272,7 +272,7 @@ func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, e Ending, w *s
 		return concludeOverride(ctx, l, j, from, reason)
 	}
 	if !j.Motion.IsZero() {
-		return concludeMotion(ctx, l, j, e, w)
+		return concludeMotion(ctx, l, j, e)
 	}
 	s, err := newSequence(l, &j, from)
 	if err != nil {
@@ -299,7 +299,7 @@ func concludeAt(ctx context.Context, l *ledger.Ledger, j journal, e Ending, w *s
 	}
 	course := j.course(l, *a)
 	course.Save = s.save
-	return c, s.endSteps(ctx, course, e, w, &c)
+	return c, s.endSteps(ctx, course, e, &c)
 }
 
 // followDead brings the local side along after a landing that a dead process of

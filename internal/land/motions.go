@@ -23,9 +23,9 @@ import (
 
 // endSteps ends what is left of a motion that another process began: it goes on with the
 // steps, or gives them up where e has a reason. done is told which of them are done.
-func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, w *session.Witness, done *Conclusion) error {
+func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, done *Conclusion) error {
 	for {
-		if err := s.tryToEnd(ctx, c, e, w, done); !errors.Is(err, errWentOn) {
+		if err := s.tryToEnd(ctx, c, e, done); !errors.Is(err, errWentOn) {
 			return err
 		}
 	}
@@ -33,7 +33,7 @@ func (s *sequence) endSteps(ctx context.Context, c *step.Course, e Ending, w *se
 
 // tryToEnd is endSteps as the authority is now; the error is errWentOn where it is not any
 // more.
-func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, w *session.Witness, done *Conclusion) error {
+func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, done *Conclusion) error {
 	v, err := s.l.Fetch(ctx, s.want)
 	if err != nil {
 		return err
@@ -50,6 +50,9 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, w *se
 		return err
 	}
 	if err := s.mayEnd(ctx, v, m, c.Operation, e.Reason); err != nil {
+		return err
+	}
+	if err := c.UnderWay(); err != nil {
 		return err
 	}
 	if err := retype(c.Steps, m.Open(), e.Steps); err != nil {
@@ -86,7 +89,7 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, w *se
 		}
 		c.Root = s.root
 	}
-	c.Resumed, c.Word, c.Setting, c.Witness = true, e.Word, e.Setting, w
+	c.Resumed, c.Word, c.Setting = true, e.Word, e.Setting
 	return c.Run(ctx)
 }
 

@@ -74,7 +74,7 @@ func (m *motion) follow(ctx context.Context) error {
 	if m.root.IsZero() {
 		c.Root, c.Own, c.Hold = m.brought.Root, false, m.journal.Hold
 	}
-	c.Save, c.Witness, c.Setting = m.write, m.witness, m.r.Setting
+	c.Save, c.Setting = m.write, m.r.Setting
 	err := c.Run(ctx)
 	m.result.Steps = m.journal.Steps
 	if fault.ClassOf(err) == fault.Lost { // whoever has the lease has them now

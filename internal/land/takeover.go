@@ -19,7 +19,7 @@ import (
 )
 
 // concludeMotion ends a motion without a landing of its own here, by its journal.
-func concludeMotion(ctx context.Context, l *ledger.Ledger, j journal, e Ending, w *session.Witness) (Conclusion, error) {
+func concludeMotion(ctx context.Context, l *ledger.Ledger, j journal, e Ending) (Conclusion, error) {
 	c := Conclusion{Operation: j.Operation, Remote: j.Remote, Lease: j.Lease, Branch: j.Branch, Unit: j.Unit, Motion: true, Steps: j.Steps}
 	if j.Land != nil {
 		c.Motion, c.Commit = false, j.Land.Commit
@@ -49,7 +49,7 @@ func concludeMotion(ctx context.Context, l *ledger.Ledger, j journal, e Ending, 
 		}
 	}
 	c.Landed = true
-	return c, s.endSteps(ctx, course, e, w, &c)
+	return c, s.endSteps(ctx, course, e, &c)
 }
 
 // endMotion ends a motion of which this clone has no journal.

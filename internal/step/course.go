@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -40,14 +41,15 @@ type Course struct {
 	// come.
 	Resumed bool
 	Word    Word
-	Save    func() error     // puts Steps on disk
-	Witness *session.Witness // handed down to the commands; may be nil
+	Save    func() error // puts Steps on disk
 	// End is called for the last step, while its event is drafted on v, to add what else
 	// says that the motion has ended; may be nil.
 	End func(ctx context.Context, v ledger.View, d *ledger.Draft) error
 
 	Facts []string // variables that tell commands what they are about
 	Setting
+
+	why string // it is not known how the step went that is told of next
 }
 
 // A Setting is what the commands of steps run in.
@@ -170,38 +172,61 @@ func (c *Course) do(ctx context.Context, s *Step, fence uint64) (event.Outcome, 
 	case word.Redo == s.Name:
 	case !c.Resumed && !s.Begun:
 	case s.Check != "":
-		code, _, err := c.run(ctx, s, s.Check, fence)
+		result, err := c.run(ctx, s, s.Check, fence, nil)
 		if err != nil {
 			return "", err
 		}
+		code := result.Code
 		c.tell("checked", fmt.Sprintf("%s: %s (exit %d)", s.Name, []string{"done", "not done", "unknown"}[min(code, 2)], code))
 		switch code {
 		case 0:
 			return c.known(s, event.Already, 0, 0)
 		case 1:
 		default:
+			c.why = fmt.Sprintf("its check, which says 0 for done and 1 for not done, ended with %d: %s", code, s.Check)
 			return c.known(s, event.Unknown, 0, code)
 		}
 	case s.Begun && s.Outcome != event.Failed:
-		return c.known(s, event.Unknown, 0, 0)
+		switch c.why = "its process died in it, and it has no check"; {
+		case s.Elsewhere:
+			c.why = "it may have been begun in another clone, and it has no check"
+		case s.Exit != 0:
+			c.why = fmt.Sprintf("a signal ended it (exit %d), and it has no check", s.Exit)
+		}
+		return c.known(s, event.Unknown, 0, s.Exit)
 	}
 	c.Resumed = false
-	s.Begun, s.Elsewhere, s.Outcome, s.TookMS, s.Exit = true, false, "", 0, 0
-	if err := c.Save(); err != nil {
+	s.Begun, s.Witness, s.Elsewhere, s.Outcome, s.TookMS, s.Exit = true, c.Ledger.NewID(), false, "", 0, 0
+	witness, err := c.Ledger.Dir.Witness(s.Witness)
+	if err == nil {
+		err = c.Save()
+	}
+	if err != nil {
 		*s = before
 		return "", fmt.Errorf("write the journal: %w", err)
 	}
 	c.tell("step", s.Name+": "+s.Run)
-	code, took, err := c.run(ctx, s, s.Run, fence)
-	if err != nil { // it was not begun
+	result, err := c.run(ctx, s, s.Run, fence, witness)
+	_ = witness.Remove() // what it leaves running now, a service say, is no part of it
+	if err != nil {      // it was not begun
 		*s = before
 		return "", errors.Join(err, c.Save())
 	}
-	ms := uint64(max(took.Milliseconds(), 1))
-	if code != 0 {
-		return c.known(s, event.Failed, ms, code)
+	ms := uint64(max(result.Duration.Milliseconds(), 1))
+	switch {
+	case result.Code == 0:
+		return c.known(s, event.Done, ms, 0)
+	case bySignal(result):
+		c.why = fmt.Sprintf("a signal ended it (exit %d): %s", result.Code, s.Run)
+		return c.known(s, event.Unknown, ms, result.Code)
 	}
-	return c.known(s, event.Done, ms, 0)
+	return c.known(s, event.Failed, ms, result.Code)
+}
+
+// bySignal reports whether a signal ended a command, or, by what its shell says, one in it:
+// it has said nothing then. Code 129 is git's for usage, too.
+func bySignal(r child.Result) bool {
+	return r.Signal != 0 || slices.Contains([]int{128 + int(syscall.SIGINT), 128 + int(syscall.SIGQUIT), 128 + int(syscall.SIGKILL), 128 + int(syscall.SIGTERM)}, r.Code)
 }
 
 // known puts on disk how a step went, before it is said to anybody.
@@ -214,26 +239,27 @@ func (c *Course) known(s *Step, o event.Outcome, ms uint64, exit int) (event.Out
 	return o, nil
 }
 
-// run runs one of a step's commands. Signals are the command's, and it is waited for. The
-// error is of one that was not started, and says nothing of the step.
-func (c *Course) run(ctx context.Context, s *Step, command string, fence uint64) (code int, took time.Duration, err error) {
+// run runs one of a step's commands, which has the witness open; that may be nil. Signals
+// are the command's, and it is waited for. The error is of one that was not started, and
+// says nothing of the step.
+func (c *Course) run(ctx context.Context, s *Step, command string, fence uint64, w *session.Witness) (child.Result, error) {
 	req := child.Request{Argv: child.Shell(command), Dir: dir(c.Ledger), Env: c.environ(s.Name, fence),
 		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, All: true}
 	started := false
 	req.Started = func(int) { started = true }
-	if c.Witness != nil { // what it leaves running works on under the lease
-		req.Inherit = []*os.File{c.Witness.File()}
+	if w != nil {
+		req.Inherit = []*os.File{w.File()}
 	}
 	result, err := child.Run(context.WithoutCancel(ctx), req)
 	switch {
 	case started:
 	case ctx.Err() != nil:
-		return 0, 0, c.stopped(ctx, s.Name)
+		return result, c.stopped(ctx, s.Name)
 	case err != nil:
-		return 0, 0, fault.New(fault.Failed, "of the step %s, %q could not be started, and the lease %s stays held: %w", s.Name, short(command), c.Want.Name, err).
+		return result, fault.New(fault.Failed, "of the step %s, %q could not be started, and the lease %s stays held: %w", s.Name, short(command), c.Want.Name, err).
 			WithHint("%s   (when that is mended; or, to give up: %s)", c.resume(), c.abort())
 	}
-	return result.Code, result.Duration, nil
+	return result, nil
 }
 
 // short is what a message has of a command.

@@ -92,7 +92,7 @@ func Run(ctx context.Context, l *ledger.Ledger, r Running) (steps []Step, err er
 		r.Taken(grant)
 	}
 	c := &Course{Ledger: l, Want: want, Motion: j.Motion, Operation: j.Operation, Hold: j.Hold, Root: root, Own: true,
-		Steps: j.Steps, Save: save, Witness: witness, Setting: r.Setting}
+		Steps: j.Steps, Save: save, Setting: r.Setting}
 	err = c.Run(ctx)
 	// What is left of a motion whose lease was taken off it is whose it is now.
 	over = err == nil || fault.ClassOf(err) == fault.Lost

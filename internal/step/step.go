@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/oklog/ulid/v2"
+
 	"gitland/internal/chain"
 	"gitland/internal/event"
 	"gitland/internal/fault"
@@ -30,6 +32,8 @@ type Step struct {
 
 	// Begun says that the command was started, and may have done anything.
 	Begun bool `json:"begun,omitempty"`
+	// Witness is what its command has open while it runs, whether or not we do.
+	Witness ulid.ULID `json:"witness,omitzero"`
 	// Elsewhere says that this is only what may be: others have gone on with the motion.
 	Elsewhere bool `json:"begun_elsewhere,omitempty"`
 	// Outcome is how it went last, whether or not the chain says so; empty where that is

@@ -3,8 +3,8 @@ package step
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strings"
 
 	"gitland/internal/event"
 	"gitland/internal/fault"
@@ -22,21 +22,46 @@ func (c *Course) abort() string {
 
 // unfinished is the fault of a step that is not done.
 func (c *Course) unfinished(s Step) error {
-	facts := map[string]any{"operation": c.Operation.String(), "lease": c.Want.Name, "step": s.Name, "outcome": s.Outcome, "exit": s.Exit}
+	facts := map[string]any{"operation": c.Operation.String(), "lease": c.Want.Name, "step": s.Name, "outcome": s.Outcome}
+	if s.Exit != 0 {
+		facts["exit"] = s.Exit
+	}
 	if s.Outcome == event.Failed {
 		return fault.New(fault.Failed, "the step %s failed (exit %d), and the lease %s stays held until it is done, or given up: %s", s.Name, s.Exit, c.Want.Name, s.Run).
 			WithHint("%s   (it goes on from there; or, to give up: %s)", c.resume(), c.abort()).WithFacts(facts)
 	}
-	why := "its process died in it, and it has no check"
-	switch {
-	case s.Check == "" && s.Elsewhere:
-		why = "it may have been begun in another clone, and it has no check"
-	case s.Check != "":
-		why = fmt.Sprintf("its check, which says 0 for done and 1 for not done, ended with %d: %s", s.Exit, s.Check)
+	f := fault.New(fault.Failed, "it is not known whether the step %s is done: %s", s.Name, c.why).WithFacts(facts)
+	done, redo := c.resume("--done", s.Name, "--reason", "WHY"), c.resume("--redo", s.Name)
+	if s.Check != "" {
+		return f.WithHint("%s   (it asks the check again; or, when you know: %s, or: %s; or, to give up: %s)", c.resume(), done, redo, c.abort())
 	}
-	return fault.New(fault.Failed, "it is not known whether the step %s is done: %s", s.Name, why).
-		WithHint("look whether it is, then: %s, or: %s   (or, to give up: %s)", c.resume("--done", s.Name, "--reason", "WHY"), c.resume("--redo", s.Name), c.abort()).
-		WithFacts(facts)
+	return f.WithHint("look whether it is, then: %s, or: %s   (or, to give up: %s)", done, redo, c.abort())
+}
+
+// UnderWay refuses to go on with a motion, or to end it, while the command of one of its
+// steps goes on, though whoever began that is gone. The fault is of class Held.
+func (c *Course) UnderWay() error {
+	i := slices.IndexFunc(c.Steps, func(s Step) bool {
+		if s.Witness.IsZero() || s.Outcome != "" {
+			return false
+		}
+		alive, _ := c.Ledger.Dir.Alive(s.Witness)
+		return alive
+	})
+	if i < 0 {
+		return nil
+	}
+	s := c.Steps[i]
+	who := "a process that cannot be seen from here"
+	if found, err := c.Ledger.Dir.Evidence(s.Witness); err == nil && len(found.Holders) > 0 {
+		var names []string
+		for _, h := range found.Holders {
+			names = append(names, h.String())
+		}
+		who = strings.Join(names, ", ")
+	}
+	return fault.New(fault.Held, "the step %s goes on, though what began it is gone: %s", s.Name, who).
+		WithHint("%s   (when that has ended)", c.resume())
 }
 
 // notBegun is the fault of steps of which the hold could not be read.
