@@ -36,13 +36,14 @@ that is done; where it has none, and was begun, a person has to.`,
 		examples: `
 git land resume
 git land resume 01JZ6Y8T3N4V5W6X7Y8Z9ABCDE`,
-		exits: []int{3, 8, 9},
+		exits: []int{3, 5, 8, 9},
 		one:   "it did not land, or a step failed",
 		flags: slices.Concat([]cli.Flag{
 			text("done", "`NAME` of the next step, which is done: --reason TEXT says how"),
 			beside(text("reason", "`TEXT` for the record")),
 			text("redo", "`NAME` of the next step, to be run whatever it has done"),
-		}, stepFlags("of another clone's step"), []cli.Flag{deadFlag(), jsonFlag(), ontoFlag(), remoteFlag()}),
+			boolean("anyway", "bring steps though others have landed since, say"),
+		}, stepFlags("if its command is unknown, or wrong"), []cli.Flag{deadFlag(), jsonFlag(), ontoFlag(), remoteFlag()}),
 		run: resumeLanding,
 	}
 }
@@ -70,7 +71,7 @@ func deadFlag() cli.Flag {
 }
 
 func resumeLanding(ctx context.Context, c *call) error {
-	word := step.Word{Done: c.opts.String("done"), Redo: c.opts.String("redo"), Reason: c.opts.String("reason")}
+	word := step.Word{Done: c.opts.String("done"), Redo: c.opts.String("redo"), Reason: c.opts.String("reason"), Anyway: c.opts.Bool("anyway")}
 	if err := cmp.Or(c.apart("done", "redo"), c.only("done", "reason")); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -77,5 +78,9 @@ func breakLease(ctx context.Context, c *call) error {
 		return err
 	}
 	c.err.printf("%s %s at %s: operation %s of %s\n", paint(red, "broken"), broken.Name, l.Remote, broken.Hold.Operation, broken.Hold.Holder)
+	if steps := broken.Hold.Pending(); len(steps) > 0 {
+		c.note("steps to come of it are left: %s", strings.Join(steps, ", "))
+		c.err.printf("%s %s\n", paint(yellow, "hint:"), lease.StepsCommands(l, broken.Hold))
+	}
 	return c.tookToo(ctx, l, k, broken.Grant, brokenJSON{broken.Name, l.Remote, c.hold(broken.Hold, false), string(broken.Event.OID)})
 }

@@ -15,7 +15,7 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
-	"gitland/internal/note"
+	"gitland/internal/object"
 	"gitland/internal/policy"
 	"gitland/internal/session"
 	"gitland/internal/step"
@@ -43,11 +43,20 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, done 
 	}
 	done.Steps = c.Steps
 	m, err := step.Find(ctx, s.l, v, c.Motion)
-	if err != nil || m == nil || m.Ended != nil {
-		if m != nil {
-			done.Steps, done.GivenUp = sofar(m, c.Steps), m.GivenUp
-		}
+	switch {
+	case err != nil:
 		return err
+	case m == nil && e.Reason == "" && slices.ContainsFunc(c.Steps, func(s step.Step) bool { return !s.Outcome.Ends() }):
+		return fault.New(fault.Ambiguous, "the log does not say that steps follow this landing (%s), so that none was run", strings.Join(strings.Fields(step.Names(c.Steps)), ", ")).
+			WithHint("%s   (or, to give them up: %s)", reconcileCommand(s.l, s.want.Branch), s.l.Command("git", "land", "abort", c.Operation.String(), "--reason", "WHY"))
+	case m == nil:
+		return nil
+	}
+	s.tellOthers(ctx, v, m)
+	if m.Ended != nil {
+		done.Steps, done.GivenUp = sofar(m, c.Steps), m.GivenUp
+		s.tellUnsaid(m, c.Steps)
+		return nil
 	}
 	if err := s.mayEnd(ctx, v, m, c.Operation, e.Reason); err != nil {
 		return err
@@ -58,32 +67,23 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, done 
 	if err := retype(c.Steps, m.Open(), e.Steps); err != nil {
 		return err
 	}
-	hold := v.Hold()
-	left := sofar(m, c.Steps)
-	if e.Reason != "" && slices.ContainsFunc(left, func(s step.Step) bool { return !s.Outcome.Ends() }) {
-		done.GivenUp, done.Steps = true, left
-		return s.giveStepsUp(ctx, m.ID, left, e.Reason)
+	if e.Reason != "" {
+		return s.giveUpSteps(ctx, v, m, c, e.Reason, done)
+	}
+	if err := s.timely(ctx, v, m, c, e.Word); err != nil {
+		return err
 	}
 	if err := s.catchUp(c.Steps, m); err != nil {
 		return err
 	}
 	s.l.Notice("going on with operation %s; steps to come: %s", c.Operation, strings.Join(m.Open(), ", "))
-	switch {
-	case hold == nil:
-		if end, err := lease.Ending(ctx, s.l, v, s.root); err == nil && end != nil {
-			if lost := end.Lost(s.l); lost != nil {
-				s.l.Notice("%s; it is taken anew for these steps", lost.What)
-			}
-		}
+	s.tellStale(ctx, m)
+	if hold := v.Hold(); hold == nil {
 		if err := s.takeAnew(ctx, m); err != nil {
 			return err
 		}
 		c.Hold, c.Root, c.Own = s.journal.Hold, s.root, true
-	case lease.Owns(s.root, v.Tip):
-		c.Hold, c.Root, c.Own = hold.Operation, s.root, true
-	case lease.Owns(s.brought, v.Tip):
-		c.Hold, c.Root = hold.Operation, s.brought
-	default:
+	} else if !s.under(v, c) {
 		if c.Hold, c.Own, err = s.takeFromDead(ctx, v); err != nil {
 			return err
 		}
@@ -93,12 +93,117 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, done 
 	return c.Run(ctx)
 }
 
+// under has the steps of c go on under the hold of v, and reports whether its token is known.
+func (s *sequence) under(v ledger.View, c *step.Course) bool {
+	c.Hold = v.Hold().Operation
+	switch {
+	case lease.Owns(s.root, v.Tip):
+		c.Root, c.Own = s.root, true
+	case lease.Owns(s.brought, v.Tip):
+		c.Root = s.brought
+	default:
+		return false
+	}
+	return true
+}
+
+// timely refuses to bring steps of a landing after what has come to its branch since, or
+// after the landing has gone from it, unless that is meant: what they write elsewhere would
+// take the place of something newer. Nobody else lands while the lease is held for them.
+func (s *sequence) timely(ctx context.Context, v ledger.View, m *chain.Motion, c *step.Course, word step.Word) error {
+	land := m.Begun.By.Land
+	if land == nil || word.Anyway {
+		return nil
+	}
+	refuse := func(format string, args ...any) error {
+		op := c.Operation.String()
+		return fault.New(fault.Conflict, format, args...).
+			WithHint("%s   (if they are to come all the same; or, to give them up: %s)", s.l.Command("git", "land", "resume", op, "--anyway"),
+				s.l.Command("git", "land", "abort", op, "--reason", "WHY"))
+	}
+	on, err := isIn(ctx, s.l, land.Commit, v.Base)
+	if err != nil {
+		return err
+	}
+	open := strings.Join(m.Open(), ", ")
+	if !on {
+		return refuse("steps of landing %s are to come (%s), and %s does not have its commit %s any more", m.ID, open, land.Branch.Branch(), land.Commit.Short())
+	}
+	if v.Hold() != nil {
+		return nil
+	}
+	var newest object.OID
+	later := 0
+	err = lease.Walk(ctx, s.l, v, func(e event.Event) bool {
+		if l := e.By.Land; l != nil && e.Kind != event.Intent && l.Branch == land.Branch && l.ID != m.ID {
+			if later++; newest == "" {
+				newest = l.Commit
+			}
+		}
+		return e.OID != m.Begun.OID
+	})
+	if err != nil || later == 0 {
+		return err
+	}
+	return refuse("steps of landing %s are to come (%s), and %d landed on %s since, the newest as %s: they would follow that",
+		m.ID, open, later, land.Branch.Branch(), newest.Short())
+}
+
+// tellOthers says who took the lease off the steps of this journal, and went on with them.
+func (s *sequence) tellOthers(ctx context.Context, v ledger.View, m *chain.Motion) {
+	if s.root.IsZero() || lease.Owns(s.root, v.Tip) {
+		return
+	}
+	end, err := lease.Ending(ctx, s.l, v, s.root)
+	if err != nil || end == nil { // it is worth no failure
+		return
+	}
+	if lost := end.Lost(s.l); lost != nil {
+		then := ""
+		if m.Ended == nil && v.Hold() == nil {
+			then = "; it is taken anew for these steps"
+		}
+		s.l.Notice("%s%s", lost.What, then)
+	}
+}
+
+// tellUnsaid says which steps are done, as only this clone knows.
+func (s *sequence) tellUnsaid(m *chain.Motion, known []step.Step) {
+	if names := unsaid(m, known); len(names) > 0 {
+		s.l.Notice("done, and the log does not say so: %s", strings.Join(names, ", "))
+	}
+}
+
+// unsaid are the steps that are done by what is known here, and not by the chain.
+func unsaid(m *chain.Motion, known []step.Step) (names []string) {
+	for _, s := range known {
+		if slices.Contains(m.Open(), s.Name) && s.Outcome.Ends() {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// tellStale says that the commands of the steps run in files that are older than what landed.
+func (s *sequence) tellStale(ctx context.Context, m *chain.Motion) {
+	land := m.Begun.By.Land
+	if land == nil || s.l.Repo.Top == "" {
+		return
+	}
+	head, err := s.l.Repo.Start(ctx)
+	if err != nil {
+		return
+	}
+	if in, err := isIn(ctx, s.l, land.Commit, head.Commit); err == nil && !in {
+		s.l.Notice("the files here lack what has landed, %s: the commands of its steps run in them as they are", land.Commit.Short())
+	}
+}
+
 // catchUp learns from the chain how the steps stand. Who has taken them on last, and is not
 // this journal's, may have begun one that this has not.
 func (s *sequence) catchUp(steps []step.Step, m *chain.Motion) error {
-	others := m.Under != s.journal.Operation && m.Under != s.journal.Hold
-	step.CatchUp(steps, m, others)
-	if !others {
+	step.CatchUp(steps, m, s.others(m))
+	if !s.others(m) {
 		return nil
 	}
 	s.journal.Hold = m.Under
@@ -106,6 +211,11 @@ func (s *sequence) catchUp(steps []step.Step, m *chain.Motion) error {
 		return fmt.Errorf("write the journal: %w", err)
 	}
 	return nil
+}
+
+// others reports whether an operation which is not this journal's has taken a motion on last.
+func (s *sequence) others(m *chain.Motion) bool {
+	return m.Under != s.journal.Operation && m.Under != s.journal.Hold
 }
 
 // retype has steps that are to come run by the commands that were typed for them. A
@@ -204,76 +314,3 @@ func (s *sequence) takeFromDead(ctx context.Context, v ledger.View) (under ulid.
 
 // errWentOn is that others have taken a motion on since it was looked at.
 var errWentOn = errors.New("others have gone on with the steps meanwhile")
-
-// giveStepsUp says on the record, and on the chain, that the steps of a motion which are
-// not done are not to come. A lease that the motion took is given back by that; that of a
-// session is the session's.
-func (s *sequence) giveStepsUp(ctx context.Context, motion ulid.ULID, steps []step.Step, reason string) error {
-	why := event.CleanText(fmt.Sprintf("steps given up: %s; %s", reason, tellSteps(steps)), event.MaxText)
-	_, err := s.l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
-		m, err := step.Find(ctx, s.l, v, motion)
-		switch {
-		case err != nil:
-			return err
-		case m == nil || m.Ended != nil:
-			return errSettled
-		}
-		if record := s.recordOf(); record != "" {
-			if err := endRecord(ctx, s.l, v, d, record, step.Results(steps), reason); err != nil {
-				return err
-			}
-		}
-		act := event.Event{Kind: event.Repair, By: event.By{Reason: why, Finding: &event.Finding{Code: chain.StepsUnfinished, Object: m.Begun.OID}}}
-		switch hold := v.Hold(); {
-		case hold == nil:
-			act.By.Operation = s.l.NewID()
-		case lease.Owns(s.root, v.Tip):
-			act = event.Event{Kind: event.Abort, By: event.By{Operation: hold.Operation, Reason: why, Secret: lease.SecretOf(s.root, v.Tip)}}
-		case hold.Motion == motion && s.own(v):
-			act.By.Operation = hold.Operation
-		default:
-			return lease.Held(s.l, v, false)
-		}
-		_, err = d.Add(ctx, act)
-		return err
-	})
-	if errors.Is(err, errSettled) {
-		return nil
-	}
-	return err
-}
-
-// recordOf is the record of the landing that the steps follow; "" where there is none.
-func (s *sequence) recordOf() string {
-	if n := len(s.journal.Attempts); n > 0 {
-		return s.journal.Attempts[n-1].Record
-	}
-	return s.journal.Record
-}
-
-// sofar are the steps of a motion with how they went by the chain, and by what is known
-// here.
-func sofar(m *chain.Motion, known []step.Step) []step.Step {
-	var steps []step.Step
-	for _, name := range m.Steps {
-		s := step.Step{Name: name}
-		if i := slices.IndexFunc(known, func(k step.Step) bool { return k.Name == name }); i >= 0 {
-			s = known[i]
-		}
-		if last := m.Last(name); last != nil && !s.Outcome.Ends() {
-			s.Outcome, s.TookMS = last.Outcome, last.Took
-		}
-		steps = append(steps, s)
-	}
-	return steps
-}
-
-// tellSteps says which steps are done, and which are not.
-func tellSteps(steps []step.Step) string {
-	done, open := note.Sorted(step.Results(steps))
-	text := "done: " + nonEmpty(strings.Join(done, ", "), "none")
-	if len(open) > 0 {
-		text += "; not done: " + strings.Join(open, ", ")
-	}
-	return text
-}

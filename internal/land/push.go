@@ -163,6 +163,9 @@ func (m *motion) build(ctx context.Context, p plan, gate verdict) (built, error)
 	if err != nil {
 		return b, fmt.Errorf("write the record: %w", err)
 	}
+	if err := m.journal.canEnd(line); err != nil {
+		return b, err
+	}
 	if m.apart {
 		if err := unannounced(line); err != nil {
 			return b, err

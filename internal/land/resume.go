@@ -51,7 +51,7 @@ func Resume(ctx context.Context, l *ledger.Ledger, e Ending) ([]Conclusion, erro
 	}
 	if e.Operation.IsZero() && (e.Word != step.Word{} || len(e.Steps) > 0) { // which are about one
 		var err error
-		if e.Operation, err = onlyUnfinished(l, "git land resume %s"); err != nil {
+		if e.Operation, err = onlyUnfinished(l, "resume", append(e.Word.Words(), stepWords(e.Steps)...)...); err != nil {
 			return nil, err
 		}
 	}
@@ -109,7 +109,7 @@ func Abort(ctx context.Context, l *ledger.Ledger, e Ending) (Conclusion, error) 
 		return Conclusion{}, err
 	}
 	if e.Operation.IsZero() {
-		if e.Operation, err = onlyUnfinished(l, "git land abort %s --reason "+strings.ReplaceAll(fault.Command(e.Reason), "%", "%%")); err != nil {
+		if e.Operation, err = onlyUnfinished(l, "abort", "--reason", e.Reason); err != nil {
 			return Conclusion{}, err
 		}
 	}
@@ -120,9 +120,9 @@ func Abort(ctx context.Context, l *ledger.Ledger, e Ending) (Conclusion, error) 
 	return *c, err
 }
 
-// onlyUnfinished is the one operation of this worktree that did not end; again is the
-// command with which one of several is named.
-func onlyUnfinished(l *ledger.Ledger, again string) (ulid.ULID, error) {
+// onlyUnfinished is the one operation of this worktree that did not end; how is what was to
+// be done with it, and with which options.
+func onlyUnfinished(l *ledger.Ledger, how string, options ...string) (ulid.ULID, error) {
 	list, err := ListUnfinished(l.Dir)
 	if err != nil {
 		return ulid.Zero, err
@@ -140,7 +140,7 @@ func onlyUnfinished(l *ledger.Ledger, again string) (ulid.ULID, error) {
 		return ulid.ParseStrict(mine[0])
 	}
 	return ulid.Zero, fault.New(fault.Usage, "%d landings are unfinished: %s", len(mine), strings.Join(mine, " ")).
-		WithHint(again, mine[0])
+		WithHint("%s", l.Command(append([]string{"git", "land", how, mine[0]}, options...)...))
 }
 
 // endOne ends one operation: by its journal, by those of the landings under its

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
 	"gitland/internal/note"
+	"gitland/internal/object"
 	"gitland/internal/policy"
 	"gitland/internal/step"
 )
@@ -35,6 +37,32 @@ func stepsAfter(l *ledger.Ledger, v ledger.View, own bool, typed ...policy.Step)
 			WithHint("%s; then land   (within one of those steps: land what no step follows, and have these be steps of the outer motion)", lease.StepsCommands(l, *h))
 	}
 	return steps, acceptedSteps(l, v.Policy)
+}
+
+// canEnd refuses a record that leaves no room for how the steps after it end, which is said
+// on the same line once more.
+func (j *journal) canEnd(record string) error {
+	const outcome, end = 100, 8 << 10 // of each step; a reason, escaped, with who and when
+	if need := len(record) + outcome*len(j.Steps) + end; len(j.Steps) > 0 && need > note.MaxLine {
+		return fault.New(fault.Conflict, "the record of this landing has %d bytes, which leaves no room for how its steps end: a line may have %d", len(record), note.MaxLine).
+			WithHint("have fewer checks, or shorter commands of them: what they are stands in the record")
+	}
+	return nil
+}
+
+// notYet is the fault of a landing that was made before, as commit, and whose steps are not
+// done; nil where there is none such.
+func notYet(ctx context.Context, l *ledger.Ledger, v ledger.View, commit object.OID) error {
+	m, err := step.After(ctx, l, v, commit)
+	if err != nil || m == nil || m.Ended != nil && !m.GivenUp {
+		return err
+	}
+	what, hint := "are to come", l.Command("git", "land", "resume", m.Operation.String())
+	if m.Ended != nil {
+		what, hint = "were given up", l.Command("git", "land", "log")+"   (it says why)"
+	}
+	return fault.New(fault.Failed, "the change has landed before, as %s, and steps of it %s: %s", commit.Short(), what, strings.Join(m.Open(), ", ")).
+		WithHint("%s", hint)
 }
 
 // stepWords are the options by which steps were typed.

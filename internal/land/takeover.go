@@ -11,8 +11,10 @@ import (
 	"gitland/internal/chain"
 	"gitland/internal/event"
 	"gitland/internal/fault"
+	"gitland/internal/git"
 	"gitland/internal/ledger"
 	"gitland/internal/note"
+	"gitland/internal/object"
 	"gitland/internal/policy"
 	"gitland/internal/session"
 	"gitland/internal/step"
@@ -41,7 +43,8 @@ func concludeMotion(ctx context.Context, l *ledger.Ledger, j journal, e Ending) 
 	if err != nil {
 		return c, err
 	}
-	course := &step.Course{Ledger: l, Want: s.want, Motion: j.Motion, Operation: j.Operation, Steps: j.Steps, Save: s.save}
+	c.Operation = m.Operation // by which everybody knows it, and not that of the journal here
+	course := &step.Course{Ledger: l, Want: s.want, Motion: j.Motion, Operation: m.Operation, Steps: j.Steps, Save: s.save}
 	if j.Land != nil {
 		course.Facts = step.Facts(*j.Land, j.Record)
 		course.End = func(ctx context.Context, v ledger.View, d *ledger.Draft) error {
@@ -139,24 +142,14 @@ func beginOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Mo
 // judged by.
 func takenOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Motion, e Ending) ([]step.Step, error) {
 	var team policy.Policy
-	if land := m.Begun.By.Land; land != nil {
-		tree := l.Repo.Format.EmptyTree()
-		if land.Base != "" {
-			base, err := l.Repo.Commit(ctx, land.Base)
-			if err != nil {
-				return nil, err
-			}
-			tree = base.Tree
-		}
+	if land := m.Begun.By.Land; land != nil && e.Reason == "" {
 		var err error
-		if team, err = l.PolicyIn(ctx, tree); err != nil {
+		if team, err = policyAt(ctx, l, land.Base); err != nil {
 			return nil, err
 		}
 	}
 	steps := sofar(m, nil)
-	if e.Reason == "" {
-		step.CatchUp(steps, m, true) // for all that is known here
-	}
+	step.CatchUp(steps, m, true) // for all that is known here
 	used := policy.Policy{}
 	for i := range steps {
 		s := &steps[i]
@@ -181,6 +174,21 @@ func takenOver(ctx context.Context, l *ledger.Ledger, v ledger.View, m *chain.Mo
 		f.WithHint("%s   (the policy has changed since; a command that is typed runs)", l.Command(again...))
 	}
 	return steps, err
+}
+
+// policyAt is the policy that a commit has, which "" has not, nor one that a shallow clone
+// lacks.
+func policyAt(ctx context.Context, l *ledger.Ledger, commit object.OID) (policy.Policy, error) {
+	tree := l.Repo.Format.EmptyTree()
+	if commit != "" {
+		switch base, err := l.Repo.Commit(ctx, commit); {
+		case err == nil:
+			tree = base.Tree
+		case !errors.Is(err, git.ErrNotFound):
+			return policy.Policy{}, err
+		}
+	}
+	return l.PolicyIn(ctx, tree)
 }
 
 // recordLine is the line of a landing's record; "" where there is none.

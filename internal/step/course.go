@@ -66,6 +66,21 @@ type Word struct {
 	Done   string // the name of a step that is done
 	Redo   string // that of one that is to be run, whatever it may have done
 	Reason string // how they know that it is done
+	Anyway bool   // it is to come, whatever has come after the landing since
+}
+
+// Words are the options by which a word is given.
+func (w Word) Words() (words []string) {
+	switch {
+	case w.Done != "":
+		words = append(words, "--done", w.Done, "--reason", w.Reason)
+	case w.Redo != "":
+		words = append(words, "--redo", w.Redo)
+	}
+	if w.Anyway {
+		words = append(words, "--anyway")
+	}
+	return words
 }
 
 // Run runs the steps that the hold says are to come, and puts on the chain how each
@@ -117,6 +132,32 @@ func (c *Course) Run(ctx context.Context) error {
 
 func (c *Course) onItsWay(h *event.Hold) bool {
 	return h != nil && h.Operation == c.Hold && h.Motion == c.Motion
+}
+
+// Say puts on the chain how the next steps went, where it does not say so: as it is known, or
+// that it is not known of one that was begun. It needs the hold that announces them.
+func (c *Course) Say(ctx context.Context) error {
+	v, err := c.Ledger.Fetch(ctx, c.Want)
+	if err != nil {
+		return err
+	}
+	for hold := v.Hold(); c.onItsWay(hold); {
+		s := c.find(hold.Pending()[0])
+		if s == nil || !s.Begun {
+			return nil
+		}
+		o := s.Outcome
+		if o == "" {
+			o = event.Unknown
+		}
+		if hold.Stuck == o {
+			return nil
+		}
+		if hold, _, err = c.say(ctx, *s, o); err != nil || !o.Ends() {
+			return err
+		}
+	}
+	return nil
 }
 
 // over is how a motion has ended that the lease does not announce any more: well, if all
@@ -183,7 +224,7 @@ func (c *Course) do(ctx context.Context, s *Step, fence uint64) (event.Outcome, 
 			return c.known(s, event.Already, 0, 0)
 		case 1:
 		default:
-			c.why = fmt.Sprintf("its check, which says 0 for done and 1 for not done, ended with %d: %s", code, s.Check)
+			c.why = fmt.Sprintf("its check, which says 0 for done and 1 for not done, ended with %d: %s", code, short(s.Check))
 			return c.known(s, event.Unknown, 0, code)
 		}
 	case s.Begun && s.Outcome != event.Failed:
@@ -205,7 +246,7 @@ func (c *Course) do(ctx context.Context, s *Step, fence uint64) (event.Outcome, 
 		*s = before
 		return "", fmt.Errorf("write the journal: %w", err)
 	}
-	c.tell("step", s.Name+": "+s.Run)
+	c.tell("step", s.Name+": "+short(s.Run))
 	result, err := c.run(ctx, s, s.Run, fence, witness)
 	_ = witness.Remove() // what it leaves running now, a service say, is no part of it
 	if err != nil {      // it was not begun
@@ -217,7 +258,7 @@ func (c *Course) do(ctx context.Context, s *Step, fence uint64) (event.Outcome, 
 	case result.Code == 0:
 		return c.known(s, event.Done, ms, 0)
 	case bySignal(result):
-		c.why = fmt.Sprintf("a signal ended it (exit %d): %s", result.Code, s.Run)
+		c.why = fmt.Sprintf("a signal ended it (exit %d): %s", result.Code, short(s.Run))
 		return c.known(s, event.Unknown, ms, result.Code)
 	}
 	return c.known(s, event.Failed, ms, result.Code)
@@ -264,8 +305,8 @@ func (c *Course) run(ctx context.Context, s *Step, command string, fence uint64,
 
 // short is what a message has of a command.
 func short(command string) string {
-	if r := []rune(command); len(r) > 60 {
-		return string(r[:60]) + "..."
+	if r := []rune(command); len(r) > 200 {
+		return string(r[:200]) + "..."
 	}
 	return command
 }
@@ -275,6 +316,15 @@ func (c *Course) environ(name string, fence uint64) []string {
 	environ := slices.DeleteFunc(git.WithoutRepoEnv(c.Environ), func(kv string) bool {
 		return strings.HasPrefix(kv, "GIT_LEASE_") || strings.HasPrefix(kv, "GIT_LAND_")
 	})
+	// Who says where the repository is by variables may not find it from where the commands run.
+	if slices.ContainsFunc(c.Environ, func(kv string) bool {
+		return strings.HasPrefix(kv, "GIT_DIR=") || strings.HasPrefix(kv, "GIT_WORK_TREE=")
+	}) {
+		environ = append(environ, "GIT_DIR="+c.Ledger.Repo.GitDir)
+		if c.Ledger.Repo.Top != "" {
+			environ = append(environ, "GIT_WORK_TREE="+c.Ledger.Repo.Top)
+		}
+	}
 	g := lease.Grant{Remote: c.Ledger.Remote, Name: c.Want.Name, Operation: c.Hold, Fence: fence}
 	environ = append(environ, g.Environ(c.Root)...)
 	environ = append(environ, "GIT_LAND_STEP="+name, "GIT_LAND_OPERATION="+c.Operation.String(), fmt.Sprintf("GIT_LAND_FENCE=%d", fence))

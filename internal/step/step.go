@@ -88,6 +88,9 @@ func New(team []policy.Step, typed ...policy.Step) ([]Step, error) {
 		case s.Run.Text == "":
 			return nil, fault.New(fault.Usage, "the step %s has a check, and no command", s.Name).
 				WithHint("git config land.step.%s.run COMMAND   (or take %s away)", s.Name, s.Check.Key)
+		case len(s.Run.Text) > maxCommand || len(s.Check.Text) > maxCommand:
+			return nil, fault.New(fault.Usage, "a command of the step %s has more than %d bytes, which no system starts", s.Name, maxCommand).
+				WithHint("have a file do that, and the step call it")
 		case slices.ContainsFunc(steps, func(o Step) bool { return o.Name == s.Name }):
 			return nil, fault.New(fault.Usage, "the step %s is given twice: a step that the policy names is not replaced", s.Name).
 				WithHint("give the further one a name of its own")
@@ -99,6 +102,9 @@ func New(team []policy.Step, typed ...policy.Step) ([]Step, error) {
 	}
 	return steps, nil
 }
+
+// maxCommand is how long a command may be: Linux takes no argument of 128 KiB or more.
+const maxCommand = 128<<10 - 1
 
 // Parse reads steps as they are typed, NAME=COMMAND, and their checks likewise. The error
 // is of class Usage.

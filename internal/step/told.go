@@ -13,6 +13,9 @@ import (
 // What a motion that does not go on is told to whoever runs it, with the commands that lead on.
 
 func (c *Course) resume(more ...string) string {
+	if c.Word.Anyway {
+		more = append(more, "--anyway")
+	}
 	return c.Ledger.Command(append([]string{"git", "land", "resume", c.Operation.String()}, more...)...)
 }
 
@@ -27,7 +30,7 @@ func (c *Course) unfinished(s Step) error {
 		facts["exit"] = s.Exit
 	}
 	if s.Outcome == event.Failed {
-		return fault.New(fault.Failed, "the step %s failed (exit %d), and the lease %s stays held until it is done, or given up: %s", s.Name, s.Exit, c.Want.Name, s.Run).
+		return fault.New(fault.Failed, "the step %s failed (exit %d), and the lease %s stays held until it is done, or given up: %s", s.Name, s.Exit, c.Want.Name, short(s.Run)).
 			WithHint("%s   (it goes on from there; or, to give up: %s)", c.resume(), c.abort()).WithFacts(facts)
 	}
 	f := fault.New(fault.Failed, "it is not known whether the step %s is done: %s", s.Name, c.why).WithFacts(facts)
