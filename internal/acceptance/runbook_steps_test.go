@@ -30,6 +30,15 @@ func runbookSteps() map[string]func(runbookCase) {
 			c.book.run(c.s, "step-again")
 			c.stands("free", "land step step")
 		},
+		"a step that comes late": func(c runbookCase) {
+			op := c.lands(1, "--step", "upload=test -e works")
+			c.other.exits(0, "git-lease", "break", "main", "--operation", op, "--reason", "on a journey")
+			c.other.write(map[string]string{"theirs.txt": "theirs\n"})
+			c.other.force("--", "theirs.txt")
+			c.s.write(map[string]string{"works": ""})
+			c.book.run(c.s, "step-anyway")
+			c.stands("free", "land step break land acquire step")
+		},
 		"a step that is not wanted": func(c runbookCase) {
 			c.lands(1, "--step", "upload=false")
 			c.book.run(c.s, "step-abort")
