@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -58,6 +59,14 @@ type Result struct {
 	Code     int            // what a shell has in $?: 128+n if signal n ended it
 	Signal   syscall.Signal // the signal that ended it, or 0
 	Duration time.Duration
+}
+
+// Cut reports whether a signal ended the command, or, by what its shell says, one in it: it
+// has said nothing then. Of codes like a shell's it takes those of SIGINT, SIGQUIT, SIGKILL
+// and SIGTERM; 129, of SIGHUP, is git's for usage, too.
+func (r Result) Cut() bool {
+	said := []int{128 + int(syscall.SIGINT), 128 + int(syscall.SIGQUIT), 128 + int(syscall.SIGKILL), 128 + int(syscall.SIGTERM)}
+	return r.Signal != 0 || slices.Contains(said, r.Code)
 }
 
 // Shell is the argv that has a shell run command.

@@ -129,7 +129,10 @@ func newUnfinishedJSON(list []land.Unfinished) []unfinishedJSON {
 
 func (c *call) describeUnfinished(u land.Unfinished) string {
 	state := "died (" + u.Next + ")"
-	if u.Stepping {
+	switch {
+	case u.Over:
+		state = "has been brought to its end by others (" + u.Next + ")"
+	case u.Stepping:
 		state = "has steps to come (" + u.Next + ")"
 	}
 	where := "on " + u.Branch.Branch()

@@ -268,6 +268,9 @@ func ListUnfinished(dir session.Dir) ([]Unfinished, error) {
 			continue // it must not hide the others
 		}
 		u := Unfinished{Override: j.Override != nil, Motion: !j.Motion.IsZero(), Stepping: len(j.Steps) > 0 && j.Steps[0].Begun, Lease: j.Lease, checking: j.checking(), Operation: id, Since: ulid.Time(id.Time()), Branch: j.Branch, gitDir: j.GitDir, hold: j.Hold, landing: j.Landing, unit: j.Unit}
+		if u.landing.IsZero() {
+			u.landing = j.Motion
+		}
 		if u.Alive, err = dir.Alive(id); err != nil && !errors.Is(err, session.ErrNoWitness) {
 			return nil, err
 		}

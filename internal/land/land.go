@@ -172,6 +172,7 @@ type Unfinished struct {
 	Override  bool // it is no landing
 	Motion    bool // nor is it, but steps alone
 	Stepping  bool // it has come to its steps
+	Over      bool // which others have ended; only Look says so
 	Lease     string
 	Doubt     string // why it is not known to have died, though nobody here is at work on it; "" where it is
 	Next      string // the command that ends it, unless it is alive
@@ -179,7 +180,7 @@ type Unfinished struct {
 	gitDir string
 	hold   ulid.ULID // under which it lands, where the session brought that
 
-	landing ulid.ULID
+	landing ulid.ULID // or the motion, where it is none
 	unit    string
 
 	checking bool // it came no further than its check

@@ -16,6 +16,7 @@ import (
 	"gitland/internal/note"
 	"gitland/internal/object"
 	"gitland/internal/session"
+	"gitland/internal/step"
 	"gitland/internal/verify"
 )
 
@@ -38,6 +39,9 @@ func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Sourc
 		return o, err
 	}
 	o.Lease, o.Branch, o.Base, o.Hold = v.Name, v.Branch, v.Base, v.Hold()
+	if err := o.over(ctx, l, v); err != nil {
+		return o, err
+	}
 	if o.Frost, err = lease.FrostOf(ctx, l, v); err != nil {
 		return o, err
 	}
@@ -66,6 +70,22 @@ func Look(ctx context.Context, l *ledger.Ledger, s Selection, from session.Sourc
 	}
 	o.Next = o.next(l, s)
 	return o, nil
+}
+
+// over finds out which of the unfinished operations others have brought to their end.
+func (o *Outlook) over(ctx context.Context, l *ledger.Ledger, v ledger.View) error {
+	for i := range o.Unfinished {
+		u := &o.Unfinished[i]
+		if !u.Stepping || u.Alive || u.Lease != v.Name || v.Problem != nil {
+			continue
+		}
+		m, err := step.Find(ctx, l, v, u.landing)
+		if err != nil {
+			return err
+		}
+		u.Over = m != nil && m.Ended != nil
+	}
+	return nil
 }
 
 func (o *Outlook) foresee(ctx context.Context, l *ledger.Ledger, v ledger.View, s Selection) error {

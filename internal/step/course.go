@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -257,17 +256,11 @@ func (c *Course) do(ctx context.Context, s *Step, fence uint64) (event.Outcome, 
 	switch {
 	case result.Code == 0:
 		return c.known(s, event.Done, ms, 0)
-	case bySignal(result):
+	case result.Cut():
 		c.why = fmt.Sprintf("a signal ended it (exit %d): %s", result.Code, short(s.Run))
 		return c.known(s, event.Unknown, ms, result.Code)
 	}
 	return c.known(s, event.Failed, ms, result.Code)
-}
-
-// bySignal reports whether a signal ended a command, or, by what its shell says, one in it:
-// it has said nothing then. Code 129 is git's for usage, too.
-func bySignal(r child.Result) bool {
-	return r.Signal != 0 || slices.Contains([]int{128 + int(syscall.SIGINT), 128 + int(syscall.SIGQUIT), 128 + int(syscall.SIGKILL), 128 + int(syscall.SIGTERM)}, r.Code)
 }
 
 // known puts on disk how a step went, before it is said to anybody.
