@@ -65,7 +65,7 @@ func (s *sequence) lent(v ledger.View) bool {
 		return true
 	}
 	h := v.Hold()
-	return h != nil && h.Operation == s.journal.Hold && s.journal.Lent != "" && event.Digest(s.journal.Lent) == h.Digest
+	return h != nil && s.journal.Lent != "" && event.Digest(s.journal.Lent) == h.Digest
 }
 
 // finish brings the last attempt of the journal, whose intent has arrived, to

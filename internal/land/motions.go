@@ -288,7 +288,7 @@ func (s *sequence) takeAnew(ctx context.Context, m *chain.Motion) error {
 // has no token of it, which their commands may demand. It returns the hold that they run
 // under then, and whether that was taken. A recover frees no lease whose steps are to come;
 // a break hands them on.
-func (s *sequence) takeFromDead(ctx context.Context, v ledger.View) (under ulid.ULID, taken bool, err error) {
+func (s *sequence) takeFromDead(ctx context.Context, v ledger.View) (operation ulid.ULID, taken bool, err error) {
 	hold := v.Hold()
 	found, err := s.l.Dir.Evidence(hold.Operation)
 	if err != nil {
@@ -299,6 +299,7 @@ func (s *sequence) takeFromDead(ctx context.Context, v ledger.View) (under ulid.
 		s.l.Notice("the commands of the steps have no token: operation %s, whose session has it, is not known to be gone", hold.Operation)
 		return hold.Operation, false, nil
 	}
+	token, under := s.journal.Token, s.journal.Hold
 	s.root = session.NewRoot()
 	s.journal.Token, s.journal.Hold = s.root.Hex(), s.l.NewID()
 	if err := s.save(); err != nil {
@@ -306,8 +307,12 @@ func (s *sequence) takeFromDead(ctx context.Context, v ledger.View) (under ulid.
 	}
 	_, err = lease.Break(ctx, s.l, lease.Breaking{Want: s.want, Operation: hold.Operation, Reason: "it is gone, and its steps go on: " + j.Why,
 		Take: &lease.Acquisition{Want: s.want, Root: s.root, Operation: s.journal.Hold, Purpose: hold.Purpose}})
-	if err == nil {
+	switch {
+	case err == nil:
 		s.l.Notice("the lease %s is taken off operation %s, which is gone: %s", v.Name, hold.Operation, j.Why)
+	case !ledger.IsUnsettled(err): // it was not taken
+		s.journal.Token, s.journal.Hold = token, under
+		err = errors.Join(err, s.save())
 	}
 	return s.journal.Hold, true, err
 }
