@@ -86,10 +86,27 @@ func (l *Ledger) Fetch(ctx context.Context, w Want) (View, error) {
 		return View{}, err
 	}
 	v, err := l.view(ctx, chosen, r)
+	// What was seen is looked at after the authority has answered: another session of this
+	// clone may have pushed in between, and seen that. Asked again it is there, or gone.
+	for try := 0; err == nil && v.misses() && try < maxChoices; try++ {
+		was := r
+		if r, chosen, err = l.read(ctx, w); err != nil {
+			return View{}, err
+		}
+		if r == was {
+			break
+		}
+		v, err = l.view(ctx, chosen, r)
+	}
 	if err == nil {
 		err = l.tellProblem(ctx, w, v)
 	}
 	return v, err
+}
+
+// misses reports whether this clone has seen more than the authority has.
+func (v View) misses() bool {
+	return v.Deleted || v.Lost || v.LostRecords != "" || v.LostVerifications != ""
 }
 
 // FetchKeeper is Fetch for the lease that keeps the branch: the one named, if that
