@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -271,6 +272,8 @@ func (c *caseOf) checkEnd(p *plan, o outcome, end ending) {
 		}
 	case p.unsure != "":
 		c.ends = append(c.ends, "refused: "+p.unsure)
+	case end.Code == 5 && movesDirectory(o.base, p.steps):
+		c.ends = append(c.ends, "refused: a directory that git takes for renamed")
 	case nothing:
 		c.ends = append(c.ends, "refused: nothing to land")
 	default:
@@ -279,6 +282,28 @@ func (c *caseOf) checkEnd(p *plan, o outcome, end ending) {
 	if len(o.ours) == 0 && end.Code != 0 && (said.Error.Message == "" || end.Code != 9 && end.Code != 3 && end.Code != 4 && end.Code != 5 && end.Code != 129) {
 		c.t.Errorf("refused with exit %d, %+v", end.Code, said)
 	}
+}
+
+// movesDirectory reports whether all of a directory goes away in a step, while the target has
+// a new file in it: where git takes it for renamed, it asks by a conflict whether the new
+// file is to go there, too (merge.directoryRenames).
+func movesDirectory(base tree, steps []step) bool {
+	below := func(t tree, dir string, but tree) bool {
+		for p := range t {
+			if _, had := but[p]; !had && strings.HasPrefix(p, dir+"/") {
+				return true
+			}
+		}
+		return false
+	}
+	for _, s := range steps {
+		for gone := range s.from {
+			if dir := path.Dir(gone); dir != "." && !below(s.to, dir, nil) && below(base, dir, s.from) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // expected is what the worktree is to be now, and whether it has followed the target.
