@@ -242,7 +242,7 @@ func (m *motion) hookChanged(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
-	now, err := repo.MergeTrees(ctx, m.change.headTree, p.baseTree, h.after)
+	now, err := repo.MergeTrees(ctx, m.change.headTree, p.baseTree, h.after, p.mergeOptions()...)
 	if err != nil { // it conflicts now; the tree by itself is what there is to show
 		now = h.after
 	}

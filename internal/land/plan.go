@@ -80,7 +80,7 @@ func planOn(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (pla
 	if err := p.onlyForward(ctx, l); err != nil {
 		return p, err
 	}
-	p.tree, err = l.Repo.MergeTrees(ctx, c.headTree, p.baseTree, c.tree)
+	p.tree, err = l.Repo.MergeTrees(ctx, c.headTree, p.baseTree, c.tree, p.mergeOptions()...)
 	if err != nil {
 		return p, p.conflict(ctx, l, err, "")
 	}
@@ -88,6 +88,16 @@ func planOn(ctx context.Context, l *ledger.Ledger, v ledger.View, c change) (pla
 		err = p.asLanded(ctx, l)
 	}
 	return p, err
+}
+
+// mergeOptions are those of the merge of one new commit onto the target. Where commits beside
+// it do not land, the target is without them, as if it had taken back what they do: that it
+// moved a directory, say, which git would have new files follow.
+func (p *plan) mergeOptions() []git.MergeOption {
+	if p.lacks {
+		return []git.MergeOption{git.InPlace}
+	}
+	return nil
 }
 
 // firstOnly lets a branch be made by landing only where there is none at all:
