@@ -20,7 +20,7 @@ import (
 // giveUpSteps ends the motion of c for a reason. What is known here of the steps is said on
 // the chain first, as long as that can be: record and chain tell one story.
 func (s *sequence) giveUpSteps(ctx context.Context, v ledger.View, m *chain.Motion, c *step.Course, reason string, done *Conclusion) error {
-	step.CatchUp(c.Steps, m, s.others(m))
+	step.CatchUp(c.Steps, m, s.others(v, m))
 	if v.Hold() != nil {
 		s.under(v, c)
 		if err := c.Say(ctx); err != nil {

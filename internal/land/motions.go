@@ -15,7 +15,6 @@ import (
 	"gitland/internal/fault"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
-	"gitland/internal/object"
 	"gitland/internal/policy"
 	"gitland/internal/session"
 	"gitland/internal/step"
@@ -52,7 +51,7 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, done 
 	case m == nil:
 		return nil
 	}
-	s.tellOthers(ctx, v, m)
+	s.tellOthers(ctx, v)
 	if m.Ended != nil {
 		done.Steps, done.GivenUp = sofar(m, c.Steps), m.GivenUp
 		s.tellUnsaid(m, c.Steps)
@@ -61,8 +60,10 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, done 
 	if err := s.mayEnd(ctx, v, m, c.Operation, e.Reason); err != nil {
 		return err
 	}
-	if err := c.UnderWay(); err != nil {
-		return err
+	if !e.Dead {
+		if err := c.UnderWay(); err != nil {
+			return err
+		}
 	}
 	if err := retype(c.Steps, m.Open(), e.Steps); err != nil {
 		return err
@@ -73,15 +74,16 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, done 
 	if err := s.timely(ctx, v, m, c, e.Word); err != nil {
 		return err
 	}
-	if err := s.catchUp(c.Steps, m); err != nil {
+	if err := s.catchUp(v, c.Steps, m); err != nil {
 		return err
 	}
 	s.l.Notice("going on with operation %s; steps to come: %s", c.Operation, strings.Join(m.Open(), ", "))
 	s.tellStale(ctx, m)
 	if hold := v.Hold(); hold == nil {
-		if err := s.takeAnew(ctx, m); err != nil {
+		if err := s.takeAnew(ctx, m, c, e.Word); err != nil {
 			return err
 		}
+		s.l.Notice("the lease %s is taken anew for them", v.Name)
 		c.Hold, c.Root, c.Own = s.journal.Hold, s.root, true
 	} else if !s.under(v, c) {
 		if c.Hold, c.Own, err = s.takeFromDead(ctx, v); err != nil {
@@ -90,7 +92,11 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, done 
 		c.Root = s.root
 	}
 	c.Resumed, c.Word, c.Setting = true, e.Word, e.Setting
-	return c.Run(ctx)
+	err = c.Run(ctx)
+	if err == nil && c.Root.IsZero() {
+		s.l.Notice("the lease %s is still held by operation %s, whose session has it: %s", v.Name, c.Hold, s.l.Command("git", "lease", "show", v.Name))
+	}
+	return err
 }
 
 // under has the steps of c go on under the hold of v, and reports whether its token is known.
@@ -112,7 +118,7 @@ func (s *sequence) under(v ledger.View, c *step.Course) bool {
 // take the place of something newer. Nobody else lands while the lease is held for them.
 func (s *sequence) timely(ctx context.Context, v ledger.View, m *chain.Motion, c *step.Course, word step.Word) error {
 	land := m.Begun.By.Land
-	if land == nil || word.Anyway {
+	if word.Anyway {
 		return nil
 	}
 	refuse := func(format string, args ...any) error {
@@ -121,36 +127,54 @@ func (s *sequence) timely(ctx context.Context, v ledger.View, m *chain.Motion, c
 			WithHint("%s   (if they are to come all the same; or, to give them up: %s)", s.l.Command("git", "land", "resume", op, "--anyway"),
 				s.l.Command("git", "land", "abort", op, "--reason", "WHY"))
 	}
-	on, err := isIn(ctx, s.l, land.Commit, v.Base)
-	if err != nil {
-		return err
-	}
 	open := strings.Join(m.Open(), ", ")
-	if !on {
-		return refuse("steps of landing %s are to come (%s), and %s does not have its commit %s any more", m.ID, open, land.Branch.Branch(), land.Commit.Short())
+	if land != nil {
+		on, err := isIn(ctx, s.l, land.Commit, v.Base)
+		if err != nil {
+			return err
+		}
+		if !on {
+			return refuse("steps of landing %s are to come (%s), and %s does not have its commit %s any more", m.ID, open, land.Branch.Branch(), land.Commit.Short())
+		}
 	}
 	if v.Hold() != nil {
 		return nil
 	}
-	var newest object.OID
 	later := 0
-	err = lease.Walk(ctx, s.l, v, func(e event.Event) bool {
-		if l := e.By.Land; l != nil && e.Kind != event.Intent && l.Branch == land.Branch && l.ID != m.ID {
-			if later++; newest == "" {
-				newest = l.Commit
-			}
+	err := lease.Walk(ctx, s.l, v, func(e event.Event) bool {
+		hold := e.State.Hold
+		switch {
+		case land == nil && hold != nil && hold.TakenBy == e.ID && hold.Motion != m.ID:
+			later++
+		case land != nil && e.Kind == event.Override && slices.ContainsFunc(e.By.Updates, func(u event.Update) bool { return u.Ref == land.Branch }):
+			later++
+		case land != nil && e.By.Land != nil && e.Kind != event.Intent && e.By.Land.Branch == land.Branch && e.By.Land.ID != m.ID:
+			later++
 		}
-		return e.OID != m.Begun.OID
+		// It was on the branch when it was announced, where a repair vouches for it.
+		began := e.OID == m.Begun.OID && e.Kind != event.Repair || land != nil && e.Kind == event.Intent && e.By.Land.ID == m.ID
+		return !began && !(land == nil && holdsFor(hold, m))
 	})
-	if err != nil || later == 0 {
+	switch {
+	case err != nil || later == 0:
 		return err
+	case land == nil:
+		return refuse("steps of operation %s are to come (%s), and others have had the lease since, %s: they would follow what those did", m.Operation, open, times(later))
 	}
-	return refuse("steps of landing %s are to come (%s), and %d landed on %s since, the newest as %s: they would follow that",
-		m.ID, open, later, land.Branch.Branch(), newest.Short())
+	return refuse("steps of landing %s are to come (%s), and %s has moved on since, %s: they would follow that", m.ID, open, land.Branch.Branch(), times(later))
 }
 
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func holdsFor(h *event.Hold, m *chain.Motion) bool { return h != nil && h.Motion == m.ID }
+
 // tellOthers says who took the lease off the steps of this journal, and went on with them.
-func (s *sequence) tellOthers(ctx context.Context, v ledger.View, m *chain.Motion) {
+func (s *sequence) tellOthers(ctx context.Context, v ledger.View) {
 	if s.root.IsZero() || lease.Owns(s.root, v.Tip) {
 		return
 	}
@@ -159,11 +183,7 @@ func (s *sequence) tellOthers(ctx context.Context, v ledger.View, m *chain.Motio
 		return
 	}
 	if lost := end.Lost(s.l); lost != nil {
-		then := ""
-		if m.Ended == nil && v.Hold() == nil {
-			then = "; it is taken anew for these steps"
-		}
-		s.l.Notice("%s%s", lost.What, then)
+		s.l.Notice("%s", lost.What)
 	}
 }
 
@@ -201,9 +221,10 @@ func (s *sequence) tellStale(ctx context.Context, m *chain.Motion) {
 
 // catchUp learns from the chain how the steps stand. Who has taken them on last, and is not
 // this journal's, may have begun one that this has not.
-func (s *sequence) catchUp(steps []step.Step, m *chain.Motion) error {
-	step.CatchUp(steps, m, s.others(m))
-	if !s.others(m) {
+func (s *sequence) catchUp(v ledger.View, steps []step.Step, m *chain.Motion) error {
+	others := s.others(v, m)
+	step.CatchUp(steps, m, others)
+	if !others {
 		return nil
 	}
 	s.journal.Hold = m.Under
@@ -214,8 +235,8 @@ func (s *sequence) catchUp(steps []step.Step, m *chain.Motion) error {
 }
 
 // others reports whether an operation which is not this journal's has taken a motion on last.
-func (s *sequence) others(m *chain.Motion) bool {
-	return m.Under != s.journal.Operation && m.Under != s.journal.Hold
+func (s *sequence) others(v ledger.View, m *chain.Motion) bool {
+	return m.Under != s.journal.Operation && m.Under != s.journal.Hold && !lease.Owns(s.root, v.Tip)
 }
 
 // retype has steps that are to come run by the commands that were typed for them. A
@@ -262,7 +283,7 @@ func (s *sequence) mayEnd(ctx context.Context, v ledger.View, m *chain.Motion, o
 
 // takeAnew takes the free lease for the steps of a motion that lost it, unless others have
 // gone on with them meanwhile.
-func (s *sequence) takeAnew(ctx context.Context, m *chain.Motion) error {
+func (s *sequence) takeAnew(ctx context.Context, m *chain.Motion, c *step.Course, word step.Word) error {
 	s.root = session.NewRoot()
 	s.journal.Token, s.journal.Hold = s.root.Hex(), s.l.NewID() // the operation before has ended
 	if err := s.save(); err != nil {
@@ -278,7 +299,7 @@ func (s *sequence) takeAnew(ctx context.Context, m *chain.Motion) error {
 			case now == nil || now.Under != m.Under || (now.Ended == nil) != (m.Ended == nil):
 				return errWentOn
 			}
-			return nil
+			return s.timely(ctx, v, now, c, word)
 		}})
 	return err
 }
@@ -299,22 +320,24 @@ func (s *sequence) takeFromDead(ctx context.Context, v ledger.View) (operation u
 		s.l.Notice("the commands of the steps have no token: operation %s, whose session has it, is not known to be gone", hold.Operation)
 		return hold.Operation, false, nil
 	}
-	token, under := s.journal.Token, s.journal.Hold
-	s.root = session.NewRoot()
-	s.journal.Token, s.journal.Hold = s.root.Hex(), s.l.NewID()
+	token := s.journal.Token
+	s.root, operation = session.NewRoot(), s.l.NewID()
+	s.journal.Token = s.root.Hex()
 	if err := s.save(); err != nil {
 		return hold.Operation, false, fmt.Errorf("write the journal: %w", err)
 	}
 	_, err = lease.Break(ctx, s.l, lease.Breaking{Want: s.want, Operation: hold.Operation, Reason: "it is gone, and its steps go on: " + j.Why,
-		Take: &lease.Acquisition{Want: s.want, Root: s.root, Operation: s.journal.Hold, Purpose: hold.Purpose}})
+		Take: &lease.Acquisition{Want: s.want, Root: s.root, Operation: operation, Purpose: hold.Purpose}})
 	switch {
 	case err == nil:
+		s.journal.Hold = operation
+		err = s.save()
 		s.l.Notice("the lease %s is taken off operation %s, which is gone: %s", v.Name, hold.Operation, j.Why)
 	case !ledger.IsUnsettled(err): // it was not taken
-		s.journal.Token, s.journal.Hold = token, under
+		s.journal.Token = token
 		err = errors.Join(err, s.save())
 	}
-	return s.journal.Hold, true, err
+	return operation, true, err
 }
 
 // errWentOn is that others have taken a motion on since it was looked at.

@@ -53,6 +53,10 @@ func (j *journal) canEnd(record string) error {
 // notYet is the fault of a landing that was made before, as commit, and whose steps are not
 // done; nil where there is none such.
 func notYet(ctx context.Context, l *ledger.Ledger, v ledger.View, commit object.OID) error {
+	blob, err := l.Note(ctx, v.Records, commit)
+	if err != nil || !slices.ContainsFunc(note.ParseRecords(blob), func(r note.Line[note.Record]) bool { return r.Err == nil && len(r.Value.Steps) > 0 }) {
+		return err
+	}
 	m, err := step.After(ctx, l, v, commit)
 	if err != nil || m == nil || m.Ended != nil && !m.GivenUp {
 		return err

@@ -83,6 +83,18 @@ func (l *Ledger) Ready(ctx context.Context) error {
 	return l.saveKnowledge(k)
 }
 
+// notAtomic keeps that the remote does not move several refs in one transaction any more, as
+// it has said: what is tried next goes the other way.
+func (l *Ledger) notAtomic() error {
+	k, err := l.knowledge()
+	if err != nil || !k.Atomic {
+		return err
+	}
+	l.Notice("%s cannot move several refs in one transaction any more: what is done there next moves one ref after the other", l.Remote)
+	k.Atomic = false
+	return l.saveKnowledge(k)
+}
+
 // Doubt has the next Ready try the remote anew: it has refused what it should take, by
 // what this clone once found out.
 func (l *Ledger) Doubt() error {

@@ -63,6 +63,9 @@ func (l *Ledger) Publish(ctx context.Context, p Publication) (Outcome, error) {
 	if result.Complete {
 		return Outcome{Done: true}, nil
 	}
+	if len(p.Moves) > 1 && result.Err != nil && strings.Contains(result.Err.Error(), "does not support --atomic push") {
+		return Outcome{Said: saidOf(result), Unsent: result.Unsent}, l.notAtomic()
+	}
 	return Outcome{Said: saidOf(result), Unsent: result.Unsent, Refused: result.Rejected, Declined: result.Rejected && declined(result)}, nil
 }
 

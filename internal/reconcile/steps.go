@@ -188,6 +188,8 @@ func (s *state) endLine(n *landing, here []placed, m *chain.Motion, end note.End
 			step := note.Step{Name: name}
 			if last := m.Last(name); last != nil {
 				step.Outcome, step.DurationMS = last.Outcome, last.Took
+			} else if open := m.Open(); len(open) > 0 && open[0] == name {
+				step.Outcome = event.Unknown // whether it was begun only its clone knows
 			}
 			steps = append(steps, step)
 		}
