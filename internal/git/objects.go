@@ -216,6 +216,25 @@ func (r *Repo) Touching(ctx context.Context, excluded, tip object.OID, scope Sco
 	return r.oidList(ctx, r.in(scope, command{args: args}))
 }
 
+// BroughtBy is the merge by which a commit came to the line of first parents of tip: the
+// oldest of that line which has it. It is "" where the commit is on the line itself, or is no
+// part of tip.
+func (r *Repo) BroughtBy(ctx context.Context, commit, tip object.OID) (object.OID, error) {
+	if tip.IsZero() || commit.IsZero() {
+		return "", nil
+	}
+	line, err := r.oidList(ctx, command{args: []string{"rev-list", "--first-parent", "--ancestry-path", string(tip), "^" + string(commit)}})
+	if err != nil || len(line) == 0 {
+		return "", err
+	}
+	merge := line[len(line)-1]
+	c, err := r.Commit(ctx, merge)
+	if err != nil || len(c.Parents) == 0 || c.Parents[0] == commit {
+		return "", err
+	}
+	return merge, nil
+}
+
 func (r *Repo) oidList(ctx context.Context, c command) ([]object.OID, error) {
 	c.reading = true
 	out, err := r.run(ctx, c)

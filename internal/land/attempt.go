@@ -132,7 +132,7 @@ func (m *motion) attempt(ctx context.Context, v ledger.View) (done bool, err err
 			m.warn("no step was run: they follow a landing, and this one was made before")
 		}
 		err := m.catchUp(ctx, p)
-		return true, errors.Join(err, notYet(ctx, m.l, v, p.already))
+		return true, errors.Join(err, m.notYet(ctx, v, p.already))
 	}
 	if m.r.DryRun {
 		return true, m.foretell(ctx, p)

@@ -42,7 +42,11 @@ func (s *sequence) giveUpSteps(ctx context.Context, v ledger.View, m *chain.Moti
 		reason += " (done, and never said: " + strings.Join(names, ", ") + ")"
 	}
 	done.GivenUp, done.Steps = true, onRecord(m, c.Steps)
-	return s.giveStepsUp(ctx, m.ID, done.Steps, reason)
+	err := s.giveStepsUp(ctx, m.ID, done.Steps, reason)
+	if err == nil && v.Hold() != nil {
+		s.tellHeld(v.Name, c)
+	}
+	return err
 }
 
 // onRecord are the steps of a motion as a record has them: by the chain, and unknown where

@@ -93,10 +93,18 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, done 
 	}
 	c.Resumed, c.Word, c.Setting = true, e.Word, e.Setting
 	err = c.Run(ctx)
-	if err == nil && c.Root.IsZero() {
-		s.l.Notice("the lease %s is still held by operation %s, whose session has it: %s", v.Name, c.Hold, s.l.Command("git", "lease", "show", v.Name))
+	if err == nil {
+		s.tellHeld(v.Name, c)
 	}
 	return err
+}
+
+// tellHeld says that the lease under which steps have ended is still that of a session which
+// is not this one.
+func (s *sequence) tellHeld(name string, c *step.Course) {
+	if c.Root.IsZero() && !c.Hold.IsZero() {
+		s.l.Notice("the lease %s is still held by operation %s, whose session has it: %s", name, c.Hold, s.l.Command("git", "lease", "show", name))
+	}
 }
 
 // under has the steps of c go on under the hold of v, and reports whether its token is known.

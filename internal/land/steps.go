@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gitland/internal/event"
 	"gitland/internal/fault"
 	"gitland/internal/git"
 	"gitland/internal/lease"
@@ -50,23 +51,58 @@ func (j *journal) canEnd(record string) error {
 	return nil
 }
 
-// notYet is the fault of a landing that was made before, as commit, and whose steps are not
-// done; nil where there is none such.
+// notYet is the fault of a landing that was made before, with commit, and whose steps are not
+// done; nil where there is none such. The log is read for it where there is a reason to:
+// there are steps here, the lease is held for some, or the record of the commit has them.
+func (m *motion) notYet(ctx context.Context, v ledger.View, commit object.OID) error {
+	if h := v.Hold(); len(m.r.Steps) == 0 && len(v.Policy.Steps) == 0 && (h == nil || h.Steps == "") {
+		blob, err := m.l.Note(ctx, v.Records, commit)
+		if err != nil || !slices.ContainsFunc(note.ParseRecords(blob), func(r note.Line[note.Record]) bool { return r.Err == nil && len(r.Value.Steps) > 0 }) {
+			return err
+		}
+	}
+	return notYet(ctx, m.l, v, commit)
+}
+
 func notYet(ctx context.Context, l *ledger.Ledger, v ledger.View, commit object.OID) error {
-	blob, err := l.Note(ctx, v.Records, commit)
-	if err != nil || !slices.ContainsFunc(note.ParseRecords(blob), func(r note.Line[note.Record]) bool { return r.Err == nil && len(r.Value.Steps) > 0 }) {
+	landing, err := landingWith(ctx, l, v, commit)
+	if err != nil || landing == nil {
 		return err
 	}
-	m, err := step.After(ctx, l, v, commit)
-	if err != nil || m == nil || m.Ended != nil && !m.GivenUp {
+	m, err := step.Find(ctx, l, v, landing.By.Land.ID)
+	resume := l.Command("git", "land", "resume", landing.By.Operation.String())
+	switch {
+	case err != nil:
 		return err
+	case m == nil && landing.Kind == event.Intent && landing.By.Land.Steps != "":
+		return fault.New(fault.Failed, "the change is on the branch as %s, by a landing that was announced and did not end: steps of it are to come: %s",
+			commit.Short(), landing.By.Land.Steps).WithHint("%s", resume)
+	case m == nil || m.Ended != nil && !m.GivenUp:
+		return nil
 	}
-	what, hint := "are to come", l.Command("git", "land", "resume", m.Operation.String())
+	what, hint := "are to come", resume
 	if m.Ended != nil {
 		what, hint = "were given up", l.Command("git", "land", "log")+"   (it says why)"
 	}
 	return fault.New(fault.Failed, "the change has landed before, as %s, and steps of it %s: %s", commit.Short(), what, strings.Join(m.Open(), ", ")).
 		WithHint("%s", hint)
+}
+
+// landingWith is the newest event of the landing that brought a commit to the branch, itself
+// or by a merge; nil where none did.
+func landingWith(ctx context.Context, l *ledger.Ledger, v ledger.View, commit object.OID) (*event.Event, error) {
+	merge, err := l.Repo.BroughtBy(ctx, commit, v.Base)
+	if err != nil {
+		return nil, err
+	}
+	var found *event.Event
+	err = lease.Walk(ctx, l, v, func(e event.Event) bool {
+		if land := e.By.Land; land != nil && land.Branch == v.Branch && (land.Commit == commit || land.Commit == merge) {
+			found = &e
+		}
+		return found == nil
+	})
+	return found, err
 }
 
 // stepWords are the options by which steps were typed.
@@ -109,7 +145,7 @@ func (m *motion) follow(ctx context.Context) error {
 	c.Save, c.Setting = m.write, m.r.Setting
 	err := c.Run(ctx)
 	m.result.Steps = m.journal.Steps
-	if fault.ClassOf(err) == fault.Lost { // whoever has the lease has them now
+	if fault.ClassOf(err) == fault.Lost && !c.Unsaid { // whoever has the lease has them now
 		return errors.Join(err, m.forget())
 	}
 	return err

@@ -46,9 +46,14 @@ func fix(ctx context.Context, l *ledger.Ledger, r Request) (Report, error) {
 	if s, err = s.restore(ctx, operation, planned); err != nil {
 		return s.report, err
 	}
+	told := map[string]bool{}
+	for _, f := range s.report.Findings {
+		told[f.id()] = true
+	}
 	refusals := 0
 	for round := 0; ; round++ {
-		work := s.fixable()
+		// Nobody has given a reason for steps which came to light by another repair.
+		work := slices.DeleteFunc(s.fixable(), func(f Finding) bool { return f.Code == StepsUnfinished && !told[f.id()] })
 		if len(work) == 0 {
 			break
 		}

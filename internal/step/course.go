@@ -48,6 +48,10 @@ type Course struct {
 	Facts []string // variables that tell commands what they are about
 	Setting
 
+	// Unsaid is set by Run: the lease was lost while a step was run that is done, as only we
+	// know.
+	Unsaid bool
+
 	why string // it is not known how the step went that is told of next
 }
 
@@ -363,7 +367,12 @@ func (c *Course) say(ctx context.Context, s Step, o event.Outcome) (hold *event.
 	}
 	switch {
 	case errors.Is(err, errOver):
-		return nil, false, c.over(ctx, seen)
+		err := c.over(ctx, seen)
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Class == fault.Lost && o.Ends() {
+			c.Unsaid = true
+			f.WithDetails(fmt.Sprintf("the step %s is %s, and the log does not say so", s.Name, o))
+		}
+		return nil, false, err
 	case errors.Is(err, errSaid):
 		return hold, !again, nil
 	case err != nil && e == nil:

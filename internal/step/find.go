@@ -10,7 +10,6 @@ import (
 	"gitland/internal/event"
 	"gitland/internal/lease"
 	"gitland/internal/ledger"
-	"gitland/internal/object"
 )
 
 // Find looks on the chain of v for a motion: by its id, or by the operation that began
@@ -38,21 +37,6 @@ func Find(ctx context.Context, l *ledger.Ledger, v ledger.View, id ulid.ULID) (*
 		}
 	}
 	return nil, nil
-}
-
-// After is the motion whose steps follow the landing of a commit, nil where there is none.
-func After(ctx context.Context, l *ledger.Ledger, v ledger.View, commit object.OID) (*chain.Motion, error) {
-	var landing ulid.ULID
-	err := lease.Walk(ctx, l, v, func(e event.Event) bool {
-		if e.By.Land != nil && e.By.Land.Commit == commit {
-			landing = e.By.Land.ID
-		}
-		return landing.IsZero()
-	})
-	if err != nil || landing.IsZero() {
-		return nil, err
-	}
-	return Find(ctx, l, v, landing)
 }
 
 // begun is the motion whose steps e announces, zero where it does not. An intent does, for

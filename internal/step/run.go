@@ -95,7 +95,7 @@ func Run(ctx context.Context, l *ledger.Ledger, r Running) (steps []Step, err er
 		Steps: j.Steps, Save: save, Setting: r.Setting}
 	err = c.Run(ctx)
 	// What is left of a motion whose lease was taken off it is whose it is now.
-	over = err == nil || fault.ClassOf(err) == fault.Lost
+	over = err == nil || fault.ClassOf(err) == fault.Lost && !c.Unsaid
 	return j.Steps, err
 }
 
