@@ -152,6 +152,8 @@ func (s *sequence) timely(ctx context.Context, v ledger.View, m *chain.Motion, c
 	err := lease.Walk(ctx, s.l, v, func(e event.Event) bool {
 		hold := e.State.Hold
 		switch {
+		case holdsFor(hold, m): // nobody came before them then, but what they have landed themselves
+			return false
 		case land == nil && hold != nil && hold.TakenBy == e.ID && hold.Motion != m.ID:
 			later++
 		case land != nil && e.Kind == event.Override && slices.ContainsFunc(e.By.Updates, func(u event.Update) bool { return u.Ref == land.Branch }):
@@ -159,9 +161,9 @@ func (s *sequence) timely(ctx context.Context, v ledger.View, m *chain.Motion, c
 		case land != nil && e.By.Land != nil && e.Kind != event.Intent && e.By.Land.Branch == land.Branch && e.By.Land.ID != m.ID:
 			later++
 		}
-		// It was on the branch when it was announced, where a repair vouches for it.
-		began := e.OID == m.Begun.OID && e.Kind != event.Repair || land != nil && e.Kind == event.Intent && e.By.Land.ID == m.ID
-		return !began && !(land == nil && holdsFor(hold, m))
+		// It was on the branch when it was announced: the land, or the repair that vouches for
+		// it, may have come late.
+		return !(e.Kind == event.Intent && e.By.Land.ID == m.ID)
 	})
 	switch {
 	case err != nil || later == 0:
