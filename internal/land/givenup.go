@@ -2,12 +2,9 @@ package land
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/oklog/ulid/v2"
 
 	"gitland/internal/chain"
 	"gitland/internal/event"
@@ -42,7 +39,7 @@ func (s *sequence) giveUpSteps(ctx context.Context, v ledger.View, m *chain.Moti
 		reason += " (done, and never said: " + strings.Join(names, ", ") + ")"
 	}
 	done.GivenUp, done.Steps = true, onRecord(m, c.Steps)
-	err := s.giveStepsUp(ctx, m.ID, done.Steps, reason)
+	err := s.giveStepsUp(ctx, m, done.Steps, reason)
 	if err == nil && v.Hold() != nil {
 		s.tellHeld(v.Name, c)
 	}
@@ -64,17 +61,17 @@ func onRecord(m *chain.Motion, known []step.Step) []step.Step {
 }
 
 // giveStepsUp says on the record, and on the chain, that the steps of a motion which are
-// not done are not to come. A lease that the motion took is given back by that; that of a
+// not done are not to come. The error is errWentOn where it is not as it was any more. A lease that the motion took is given back by that; that of a
 // session is the session's.
-func (s *sequence) giveStepsUp(ctx context.Context, motion ulid.ULID, steps []step.Step, reason string) error {
+func (s *sequence) giveStepsUp(ctx context.Context, was *chain.Motion, steps []step.Step, reason string) error {
 	why := event.CleanText(fmt.Sprintf("steps given up: %s; %s", reason, tellSteps(steps)), event.MaxText)
 	_, err := s.l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {
-		m, err := step.Find(ctx, s.l, v, motion)
+		m, err := step.Find(ctx, s.l, v, was.ID)
 		switch {
 		case err != nil:
 			return err
-		case m == nil || m.Ended != nil:
-			return errSettled
+		case m == nil || m.Ended != nil || m.Under != was.Under || len(m.Results) != len(was.Results):
+			return errWentOn
 		}
 		if record := s.recordOf(); record != "" {
 			if err := endRecord(ctx, s.l, v, d, record, step.Results(steps), reason); err != nil {
@@ -87,7 +84,7 @@ func (s *sequence) giveStepsUp(ctx context.Context, motion ulid.ULID, steps []st
 			act.By.Operation = s.l.NewID()
 		case lease.Owns(s.root, v.Tip):
 			act = event.Event{Kind: event.Abort, By: event.By{Operation: hold.Operation, Reason: why, Secret: lease.SecretOf(s.root, v.Tip)}}
-		case hold.Motion == motion && s.own(v):
+		case hold.Motion == was.ID && s.own(v):
 			act.By.Operation = hold.Operation
 		default:
 			return lease.Held(s.l, v, false)
@@ -95,9 +92,6 @@ func (s *sequence) giveStepsUp(ctx context.Context, motion ulid.ULID, steps []st
 		_, err = d.Add(ctx, act)
 		return err
 	})
-	if errors.Is(err, errSettled) {
-		return nil
-	}
 	return err
 }
 

@@ -71,7 +71,7 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, done 
 	if e.Reason != "" {
 		return s.giveUpSteps(ctx, v, m, c, e.Reason, done)
 	}
-	if err := s.timely(ctx, v, m, c, e.Word); err != nil {
+	if err := s.timely(ctx, v, m, c, e); err != nil {
 		return err
 	}
 	if err := s.catchUp(v, c.Steps, m); err != nil {
@@ -79,8 +79,13 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, done 
 	}
 	s.l.Notice("going on with operation %s; steps to come: %s", c.Operation, strings.Join(m.Open(), ", "))
 	s.tellStale(ctx, m)
+	if open := m.Open(); len(open) > 0 && e.Word.Done != open[0] {
+		if err := c.Commanded(open[0]); err != nil { // before the lease is taken in vain
+			return err
+		}
+	}
 	if hold := v.Hold(); hold == nil {
-		if err := s.takeAnew(ctx, m, c, e.Word); err != nil {
+		if err := s.takeAnew(ctx, m, c, e); err != nil {
 			return err
 		}
 		s.l.Notice("the lease %s is taken anew for them", v.Name)
@@ -177,7 +182,7 @@ func (s *sequence) mayEnd(ctx context.Context, v ledger.View, m *chain.Motion, o
 
 // takeAnew takes the free lease for the steps of a motion that lost it, unless others have
 // gone on with them meanwhile.
-func (s *sequence) takeAnew(ctx context.Context, m *chain.Motion, c *step.Course, word step.Word) error {
+func (s *sequence) takeAnew(ctx context.Context, m *chain.Motion, c *step.Course, e Ending) error {
 	s.root = session.NewRoot()
 	s.journal.Token, s.journal.Hold = s.root.Hex(), s.l.NewID() // the operation before has ended
 	if err := s.save(); err != nil {
@@ -193,7 +198,7 @@ func (s *sequence) takeAnew(ctx context.Context, m *chain.Motion, c *step.Course
 			case now == nil || now.Under != m.Under || (now.Ended == nil) != (m.Ended == nil):
 				return errWentOn
 			}
-			return s.timely(ctx, v, now, c, word)
+			return s.timely(ctx, v, now, c, e)
 		}})
 	return err
 }

@@ -17,15 +17,16 @@ import (
 // timely refuses to bring steps of a landing after what has come to its branch since, or
 // after the landing has gone from it, unless that is meant: what they write elsewhere would
 // take the place of something newer. Nobody else lands while the lease is held for them.
-func (s *sequence) timely(ctx context.Context, v ledger.View, m *chain.Motion, c *step.Course, word step.Word) error {
+func (s *sequence) timely(ctx context.Context, v ledger.View, m *chain.Motion, c *step.Course, e Ending) error {
 	land := m.Begun.By.Land
-	if word.Anyway {
+	if e.Word.Anyway {
 		return nil
 	}
 	refuse := func(format string, args ...any) error {
 		op := c.Operation.String()
+		again := append([]string{"git", "land", "resume", op, "--anyway"}, append(e.Word.Words(), stepWords(e.Steps)...)...)
 		return fault.New(fault.Conflict, format, args...).
-			WithHint("%s   (if they are to come all the same; or, to give them up: %s)", s.l.Command("git", "land", "resume", op, "--anyway"),
+			WithHint("%s   (if they are to come all the same; or, to give them up: %s)", s.l.Command(again...),
 				s.l.Command("git", "land", "abort", op, "--reason", "WHY"))
 	}
 	open := strings.Join(m.Open(), ", ")
@@ -34,7 +35,7 @@ func (s *sequence) timely(ctx context.Context, v ledger.View, m *chain.Motion, c
 		if err != nil {
 			return err
 		}
-		if !on {
+		if !on && !s.l.Repo.IsShallow() { // which may only not reach as far back
 			return refuse("steps of landing %s are to come (%s), and %s does not have its commit %s any more", m.ID, open, land.Branch.Branch(), land.Commit.Short())
 		}
 	}
@@ -113,11 +114,12 @@ func (s *sequence) tellStale(ctx context.Context, m *chain.Motion) {
 	if land == nil || s.l.Repo.Top == "" {
 		return
 	}
+	s.l.Repo.Reread() // HEAD may just have followed
 	head, err := s.l.Repo.Start(ctx)
 	if err != nil {
 		return
 	}
-	if in, err := isIn(ctx, s.l, land.Commit, head.Commit); err == nil && !in {
+	if in, err := isIn(ctx, s.l, land.Commit, head.Commit); err == nil && !in && !s.l.Repo.IsShallow() {
 		s.l.Notice("the files here lack what has landed, %s: the commands of its steps run in them as they are", land.Commit.Short())
 	}
 }

@@ -107,8 +107,10 @@ func (c *Course) Run(ctx context.Context) error {
 	}
 	for c.onItsWay(hold) {
 		s := c.find(hold.Pending()[0])
-		if s == nil || s.Run == "" && !s.Outcome.Ends() && c.Word.Done != s.Name {
-			return c.strange(hold.Pending()[0])
+		if c.Word.Done != hold.Pending()[0] || s == nil {
+			if err := c.Commanded(hold.Pending()[0]); err != nil {
+				return err
+			}
 		}
 		if ctx.Err() != nil {
 			return c.stopped(ctx, s.Name)
@@ -251,8 +253,12 @@ func (c *Course) do(ctx context.Context, s *Step, fence uint64) (event.Outcome, 
 	}
 	c.tell("step", s.Name+": "+short(s.Run))
 	result, err := c.run(ctx, s, s.Run, fence, witness)
-	_ = witness.Remove() // what it leaves running now, a service say, is no part of it
-	if err != nil {      // it was not begun
+	if result.Cut() { // what was told to end may have left something that goes on
+		_ = witness.Close()
+	} else { // what it leaves running now, a service say, is no part of it
+		_ = witness.Remove()
+	}
+	if err != nil { // it was not begun
 		*s = before
 		return "", errors.Join(err, c.Save())
 	}

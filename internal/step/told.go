@@ -45,7 +45,7 @@ func (c *Course) unfinished(s Step) error {
 // steps goes on, though whoever began that is gone. The fault is of class Held.
 func (c *Course) UnderWay() error {
 	i := slices.IndexFunc(c.Steps, func(s Step) bool {
-		if s.Witness.IsZero() || s.Outcome != "" {
+		if s.Witness.IsZero() || s.Outcome != "" && s.Outcome != event.Unknown {
 			return false
 		}
 		alive, _ := c.Ledger.Dir.Alive(s.Witness)
@@ -86,9 +86,12 @@ func (c *Course) stopped(ctx context.Context, name string) error {
 		WithHint("%s   (or, to give up: %s)", c.resume(), c.abort()))
 }
 
-// strange is the fault of a step that the hold announces and nobody here has a command
-// for.
-func (c *Course) strange(name string) error {
+// Commanded refuses, with class Conflict, a step that the hold announces and nobody here has
+// a command for, unless it is known to be done.
+func (c *Course) Commanded(name string) error {
+	if s := c.find(name); s != nil && (s.Run != "" || s.Outcome.Ends()) {
+		return nil
+	}
 	return fault.New(fault.Conflict, "the next step is %s, and no command for it is known here", name).
 		WithHint("%s   (with the command of the step, and that of its check if it has one)", c.resume("--step", name+"=COMMAND", "--step-check", name+"=COMMAND")).
 		WithFacts(map[string]any{"step": name, "operation": c.Operation.String()})
