@@ -18,7 +18,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"slices"
 	"syscall"
 	"time"
 )
@@ -62,11 +61,9 @@ type Result struct {
 }
 
 // Cut reports whether a signal ended the command, or, by what its shell says, one in it: it
-// has said nothing then. Of codes like a shell's it takes those of SIGINT, SIGQUIT, SIGKILL
-// and SIGTERM; 129, of SIGHUP, is git's for usage, too.
+// has said nothing then. A shell's 129, of SIGHUP, does not count: it is git's for usage.
 func (r Result) Cut() bool {
-	said := []int{128 + int(syscall.SIGINT), 128 + int(syscall.SIGQUIT), 128 + int(syscall.SIGKILL), 128 + int(syscall.SIGTERM)}
-	return r.Signal != 0 || slices.Contains(said, r.Code)
+	return r.Signal != 0 || r.Code > 128+int(syscall.SIGHUP) && r.Code <= 128+31
 }
 
 // Shell is the argv that has a shell run command.

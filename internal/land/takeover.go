@@ -58,8 +58,12 @@ func concludeMotion(ctx context.Context, l *ledger.Ledger, j journal, e Ending) 
 // endMotion ends a motion of which this clone has no journal.
 func (s *sequence) endMotion(ctx context.Context, v ledger.View, m *chain.Motion, e Ending) (*Conclusion, error) {
 	if m.Ended != nil {
-		return &Conclusion{Operation: e.Operation, Remote: s.l.Remote, Lease: v.Name, Branch: v.Branch, Motion: true, Landed: true, Already: true,
-			Steps: sofar(m, nil), GivenUp: m.GivenUp}, nil
+		c := &Conclusion{Operation: m.Operation, Remote: s.l.Remote, Lease: v.Name, Branch: v.Branch, Motion: true, Landed: true, Already: true,
+			Steps: sofar(m, nil), GivenUp: m.GivenUp}
+		if land := m.Begun.By.Land; land != nil {
+			c.Motion, c.Branch, c.Unit, c.Commit = false, land.Branch, land.Unit, land.Commit
+		}
+		return c, nil
 	}
 	switch here, err := takenBefore(s.l.Dir, m.ID); {
 	case err != nil:

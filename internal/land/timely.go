@@ -27,7 +27,8 @@ func (s *sequence) timely(ctx context.Context, v ledger.View, m *chain.Motion, c
 		again := append([]string{"git", "land", "resume", op, "--anyway"}, append(e.Word.Words(), stepWords(e.Steps)...)...)
 		return fault.New(fault.Conflict, format, args...).
 			WithHint("%s   (if they are to come all the same; or, to give them up: %s)", s.l.Command(again...),
-				s.l.Command("git", "land", "abort", op, "--reason", "WHY"))
+				s.l.Command("git", "land", "abort", op, "--reason", "WHY")).
+			WithFacts(map[string]any{"operation": op, "lease": v.Name, "step": m.Open()[0]})
 	}
 	open := strings.Join(m.Open(), ", ")
 	if land != nil {

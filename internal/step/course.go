@@ -52,7 +52,8 @@ type Course struct {
 	// know.
 	Unsaid bool
 
-	why string // it is not known how the step went that is told of next
+	why   string   // it is not known how the step went that is told of next
+	place []string // variables by which git finds the repository from where commands run
 }
 
 // A Setting is what the commands of steps run in.
@@ -105,6 +106,7 @@ func (c *Course) Run(ctx context.Context) error {
 	if err := c.allowed(v); err != nil {
 		return err
 	}
+	c.locate(ctx)
 	for c.onItsWay(hold) {
 		s := c.find(hold.Pending()[0])
 		if c.Word.Done != hold.Pending()[0] || s == nil {
@@ -314,20 +316,34 @@ func short(command string) string {
 	return command
 }
 
+// locate finds out whether git finds the repository from where the commands run: who says by
+// variables which one is meant may be in the work tree of another. Only then are they handed
+// down, since a command may go on to some other repository.
+func (c *Course) locate(ctx context.Context) {
+	repo := c.Ledger.Repo
+	if !slices.ContainsFunc(c.Environ, func(kv string) bool {
+		return strings.HasPrefix(kv, "GIT_DIR=") || strings.HasPrefix(kv, "GIT_WORK_TREE=")
+	}) {
+		return
+	}
+	found, err := git.Open(ctx, git.Options{Dir: dir(c.Ledger), Environ: git.WithoutRepoEnv(c.Environ), Unattended: true})
+	if err == nil {
+		defer found.Close()
+		if found.GitDir == repo.GitDir {
+			return
+		}
+	}
+	if c.place = []string{"GIT_DIR=" + repo.GitDir}; repo.Top != "" {
+		c.place = append(c.place, "GIT_WORK_TREE="+repo.Top)
+	}
+}
+
 // environ is the environment of a step's commands.
 func (c *Course) environ(name string, fence uint64) []string {
 	environ := slices.DeleteFunc(git.WithoutRepoEnv(c.Environ), func(kv string) bool {
 		return strings.HasPrefix(kv, "GIT_LEASE_") || strings.HasPrefix(kv, "GIT_LAND_")
 	})
-	// Who says where the repository is by variables may not find it from where the commands run.
-	if slices.ContainsFunc(c.Environ, func(kv string) bool {
-		return strings.HasPrefix(kv, "GIT_DIR=") || strings.HasPrefix(kv, "GIT_WORK_TREE=")
-	}) {
-		environ = append(environ, "GIT_DIR="+c.Ledger.Repo.GitDir)
-		if c.Ledger.Repo.Top != "" {
-			environ = append(environ, "GIT_WORK_TREE="+c.Ledger.Repo.Top)
-		}
-	}
+	environ = append(environ, c.place...)
 	g := lease.Grant{Remote: c.Ledger.Remote, Name: c.Want.Name, Operation: c.Hold, Fence: fence}
 	environ = append(environ, g.Environ(c.Root)...)
 	environ = append(environ, "GIT_LAND_STEP="+name, "GIT_LAND_OPERATION="+c.Operation.String(), fmt.Sprintf("GIT_LAND_FENCE=%d", fence))

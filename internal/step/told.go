@@ -64,7 +64,8 @@ func (c *Course) UnderWay() error {
 		who = strings.Join(names, ", ")
 	}
 	return fault.New(fault.Held, "the step %s goes on, though what began it is gone: %s", s.Name, who).
-		WithHint("%s   (when that has ended; or, if it is meant to go on without the step: %s)", c.resume(), c.resume("--dead"))
+		WithHint("%s   (when that has ended; or, if it is meant to go on without the step: %s)", c.resume(), c.resume("--dead")).
+		WithFacts(map[string]any{"operation": c.Operation.String(), "lease": c.Want.Name, "step": s.Name})
 }
 
 // notBegun is the fault of steps of which the hold could not be read.
