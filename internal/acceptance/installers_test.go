@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gitland/internal/gittest"
 )
@@ -104,11 +105,12 @@ func (in installer) set(t *testing.T, h hooked) seat {
 	return s
 }
 
-// change is a commit on what main is at the remote, with the files of the index.
+// change is a commit on what main is at the remote, with the files of the index. It is no
+// other one also within one second: pre-commit runs nothing for what the remote has.
 func (s seat) change() string {
 	s.t.Helper()
 	s.git("fetch", "-q", "origin")
-	return s.git("commit-tree", "-p", "origin/main", "-m", "by hand", s.git("write-tree"))
+	return s.git("commit-tree", "-p", "origin/main", "-m", fmt.Sprint("by hand ", time.Now().UnixNano()), s.git("write-tree"))
 }
 
 // told reports whether the tool's hook ran since this was asked last.
