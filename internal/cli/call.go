@@ -78,9 +78,10 @@ func (c *call) want(name string) ledger.Want {
 	return ledger.Want{Name: name, Branch: branch}
 }
 
-// toWait has the refusal of a lease that somebody else holds begin with the command
-// line that waits for it, or end with it where that is of little use: this call's own, with options unless they were given.
-// A time that has run out is not asked for again, unless it is longer than that in options. form is how a shell takes it, "%s" as it is.
+// toWait has the refusal of a lease that somebody else holds begin with the command line that
+// waits for it, or end with it where that is of little use: this call's own, with options
+// unless they were given. A time that has run out is not asked for again, unless it is longer
+// than that in options. form is how a shell takes it, "%s" as it is.
 func (c *call) toWait(err error, form string, options ...string) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Class != fault.Held || f.Facts["own"] != false {
