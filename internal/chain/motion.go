@@ -50,6 +50,9 @@ func (m *Motion) Open() (names []string) {
 	return names
 }
 
+// HeldBy reports whether a lease is held for the motion; h is nil where nobody has it.
+func (m *Motion) HeldBy(h *event.Hold) bool { return h != nil && h.Motion == m.ID }
+
 // takeUp has another hold go on with the motion. The names are those that are open, unless
 // the event is of no tool of ours: then they are steps of it all the same.
 func (m *Motion) takeUp(under ulid.ULID, names []string) {

@@ -161,7 +161,7 @@ func (s *sequence) mayEnd(ctx context.Context, v ledger.View, m *chain.Motion, o
 	switch {
 	case v.Phase() == event.Frozen:
 		return lease.InFrost(ctx, s.l, v)
-	case hold == nil || hold.Motion == m.ID && s.own(v):
+	case hold == nil || m.HeldBy(hold) && s.own(v):
 		return nil
 	}
 	own := lease.Owns(s.brought, v.Tip)
@@ -172,7 +172,7 @@ func (s *sequence) mayEnd(ctx context.Context, v ledger.View, m *chain.Motion, o
 		then = fault.Command("git", "land", "abort", op.String(), "--reason", reason)
 	}
 	switch {
-	case hold.Motion == m.ID:
+	case m.HeldBy(hold):
 		return f.WithHint("if that is dead: %s && %s", lease.TakeCommand(s.l, v), then)
 	case own && hold.Steps == "":
 		return f.WithHint("%s && %s", f.Hint, then)

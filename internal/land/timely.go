@@ -47,7 +47,7 @@ func (s *sequence) timely(ctx context.Context, v ledger.View, m *chain.Motion, c
 	err := lease.Walk(ctx, s.l, v, func(e event.Event) bool {
 		hold := e.State.Hold
 		switch {
-		case holdsFor(hold, m): // nobody came before them then, but what they have landed themselves
+		case m.HeldBy(hold): // nobody came before them then, but what they have landed themselves
 			return false
 		case land == nil && hold != nil && hold.TakenBy == e.ID && hold.Motion != m.ID:
 			later++
@@ -75,8 +75,6 @@ func times(n int) string {
 	}
 	return fmt.Sprintf("%d times", n)
 }
-
-func holdsFor(h *event.Hold, m *chain.Motion) bool { return h != nil && h.Motion == m.ID }
 
 // tellOthers says who took the lease off the steps of this journal, and went on with them.
 func (s *sequence) tellOthers(ctx context.Context, v ledger.View) {

@@ -58,9 +58,6 @@ func (s *state) motionOf(n *landing) *chain.Motion {
 	return &s.motions[i]
 }
 
-// holdsFor reports whether the lease is held for a motion.
-func holdsFor(h *event.Hold, m *chain.Motion) bool { return h != nil && h.Motion == m.ID }
-
 // compareMotions tells of steps that are to come and that nobody brings: the lease is
 // held at one that did not succeed, or is not held for them at all.
 func (s *state) compareMotions() {
@@ -69,7 +66,7 @@ func (s *state) compareMotions() {
 		switch h := s.view.Hold(); {
 		case s.broughtByNobody(m):
 			s.findMotion(m)
-		case m.Ended == nil && holdsFor(h, m):
+		case m.Ended == nil && m.HeldBy(h):
 			s.notice(noticeOf("under-way", &m.Begun, m.Begun.OID,
 				fmt.Sprintf("steps are to come (%s), and operation %s holds the lease for them", joined(m.Open()), h.Operation)))
 		}
@@ -83,7 +80,7 @@ func (s *state) broughtByNobody(m *chain.Motion) bool {
 	switch {
 	case m.Ended != nil, land != nil && land.Branch != s.view.Branch:
 		return false
-	case holdsFor(h, m):
+	case m.HeldBy(h):
 		return h.Stuck != ""
 	}
 	return m.Begun.Seq > s.passedOver()
@@ -111,7 +108,7 @@ func (s *state) findMotion(m *chain.Motion) {
 			concludes = "and its record says that they ended: a reader of the notes would conclude that they did"
 		}
 	}
-	if f.held = holdsFor(h, m); f.held {
+	if f.held = m.HeldBy(h); f.held {
 		if h.Operation != m.Operation {
 			f.Others = append(f.Others, s.view.TipOID())
 		}
