@@ -25,14 +25,15 @@ func (s seat) diesAt(gitDir, hook, ref string, args ...string) {
 }
 
 // diesWhen is dies for the push on which a shell command, which reads what the
-// hook does, succeeds.
+// hook does, succeeds. A reference-transaction is told of before, too: newer versions of git
+// do so twice.
 func (s seat) diesWhen(gitDir, hook, condition string, args ...string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	path := filepath.Join(gitDir, "hooks", hook)
 	gittest.Script(s.t, path, fmt.Sprintf(`#!/bin/sh
 %s || exit 0
-[ "$1" = prepared ] && exit 0
+case $1 in preparing | prepared) exit 0 ;; esac
 kill -9 $(cat '%s/pid')
 exit 1
 `, condition, dir))
