@@ -105,6 +105,7 @@ func FuzzParseArguments(f *testing.F) {
 	f.Add("acquire\n-m\n--json\nx\n--\n-m")
 	f.Add("--timeout=3s\nacquire\n-mx")
 	f.Add("help\nrun\n-h")
+	f.Add("acquire\n--json\n0")
 	f.Fuzz(func(t *testing.T, line string) {
 		args := strings.Split(line, "\n")
 		for _, tool := range []*tool{leaseTool(), landTool()} {
@@ -123,13 +124,25 @@ func FuzzParseArguments(f *testing.F) {
 			}
 			// Moving an operand to the end changes nothing.
 			if a.problem == nil && !a.cut && len(a.operands) > 0 && a.command != tool.root {
-				b := parseArguments(tool, append(a.canonical(tool)[1:], a.operands...))
+				b := parseArguments(tool, append(typed(&a, tool), a.operands...))
 				if b.problem != nil || !slices.Equal(a.options, b.options) || !slices.Equal(a.operands, b.operands) && !dashes(a.operands) {
 					t.Fatalf("%q: %s, and permuted %s", args, a, b)
 				}
 			}
 		}
 	})
+}
+
+// typed is a line with its options first, as somebody types it: one that takes no value has
+// none, which it has for urfave/cli.
+func typed(a *arguments, tool *tool) []string {
+	words := a.canonical(tool)[1:]
+	for i, o := range a.options {
+		if flag := a.command.flag(o.name); !takesValue(flag) {
+			words[len(words)-len(a.options)+i] = "--" + o.name
+		}
+	}
+	return words
 }
 
 func dashes(operands []string) bool {
