@@ -54,7 +54,7 @@ func TestDelayedPushOfAKilledClient(t *testing.T) {
 			if rounds < 200 {
 				rounds /= 4 // each takes seconds
 			}
-			n := (rounds + i) / len(delays)
+			n := max(1, (rounds+i)/len(delays))
 			remote := gittest.Remote(t)
 			if !d.atomic {
 				remote = notAtomic(t)

@@ -95,27 +95,37 @@ func (s seat) unfinished() string {
 }
 
 // The same landing is run again meanwhile. Whichever of the two comes first, there
-// is one of them in the end.
+// is one of them in the end: also where both make the very same commit, as within one second.
 func TestLandedAnewWhileTheBranchIsOnItsWay(t *testing.T) {
 	t.Parallel()
-	remote := notAtomic(t)
-	s, g := clone(t, remote), newGate(t, remote)
-	s.write(map[string]string{"one": "one\n", "two": "two\n"})
-	s.losesItsPush(g, breaker(t, remote)).exits(6, "git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "one")
-	op := s.unfinished()
-	// It comes between the conclusion of the dead and the look at the branch.
-	hook := filepath.Join(s.dir, ".git/hooks/pre-push")
-	gittest.Script(t, hook, fmt.Sprintf("#!/bin/sh\n: >'%[1]s/open'; echo >'%[1]s/gate'\nuntil git --git-dir='%[2]s' log -1 --format=%%s main | grep -q unit-one; do sleep 0.02; done\n", g.dir, remote))
-	r := s.exits(0, "git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "one")
-	if !strings.Contains(r.Stdout, "already landed") || !strings.Contains(r.Stderr, op) {
-		t.Errorf("told: %s%s", r.Stdout, r.Stderr)
+	for name, told := range map[string]string{"another commit": "already landed", "the same commit": "landed "} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			remote := notAtomic(t)
+			s, g := clone(t, remote), newGate(t, remote)
+			first, again := s, s
+			first.env = gittest.With(s.env, "GIT_AUTHOR_DATE=2026-11-30T12:00:00Z", "GIT_COMMITTER_DATE=2026-11-30T12:00:00Z")
+			if name == "the same commit" {
+				again = first
+			}
+			s.write(map[string]string{"one": "one\n", "two": "two\n"})
+			first.losesItsPush(g, breaker(t, remote)).exits(6, "git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "one")
+			op := s.unfinished()
+			// It comes between the conclusion of the dead and the look at the branch.
+			hook := filepath.Join(s.dir, ".git/hooks/pre-push")
+			gittest.Script(t, hook, fmt.Sprintf("#!/bin/sh\n: >'%[1]s/open'; echo >'%[1]s/gate'\nuntil git --git-dir='%[2]s' log -1 --format=%%s main | grep -q unit-one; do sleep 0.02; done\n", g.dir, remote))
+			r := again.exits(0, "git-land", "--force-unverified", "--reason", "test", "-m", "land unit-one", "--", "one")
+			if !strings.HasPrefix(r.Stdout, told) || !strings.Contains(r.Stderr, op) {
+				t.Errorf("told: %s%s", r.Stdout, r.Stderr)
+			}
+			if err := os.Remove(hook); err != nil {
+				t.Fatal(err)
+			}
+			nothingOpen(t, s, remote)
+			agree(t, s, remote, 1)
+			s.exits(0, "git-land", "reconcile")
+		})
 	}
-	if err := os.Remove(hook); err != nil {
-		t.Fatal(err)
-	}
-	nothingOpen(t, s, remote)
-	agree(t, s, remote, 1)
-	s.exits(0, "git-land", "reconcile")
 }
 
 // Nothing was sent when the lease was taken off: then there is nothing to wait for.

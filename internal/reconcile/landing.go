@@ -64,6 +64,11 @@ func (s *state) compareBroken(n *landing) bool {
 	if s.settled[pair{IntentWithoutLand, in.OID}] {
 		return false
 	}
+	for _, other := range s.byID { // the same change landed anew within one second is the same commit
+		if other != n && len(other.events) > 0 && other.events[0].By.Land.Commit == land.Commit {
+			return false
+		}
+	}
 	what := "did not come to it"
 	if s.where(land.Commit) == onBranch {
 		what = "is on it"
