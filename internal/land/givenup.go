@@ -61,8 +61,8 @@ func onRecord(m *chain.Motion, known []step.Step) []step.Step {
 }
 
 // giveStepsUp says on the record, and on the chain, that the steps of a motion which are
-// not done are not to come. The error is errWentOn where it is not as it was any more. A lease that the motion took is given back by that; that of a
-// session is the session's.
+// not done are not to come. A lease that the motion took is given back by that; that of a
+// session is the session's. The error is errWentOn where it is not as it was any more.
 func (s *sequence) giveStepsUp(ctx context.Context, was *chain.Motion, steps []step.Step, reason string) error {
 	why := event.CleanText(fmt.Sprintf("steps given up: %s; %s", reason, tellSteps(steps)), event.MaxText)
 	_, err := s.l.Append(ctx, s.want, func(v ledger.View, d *ledger.Draft) error {

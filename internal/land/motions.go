@@ -94,7 +94,9 @@ func (s *sequence) tryToEnd(ctx context.Context, c *step.Course, e Ending, done 
 		if c.Hold, c.Own, err = s.takeFromDead(ctx, v); err != nil {
 			return err
 		}
-		c.Root = s.root
+		if c.Own {
+			c.Root = s.root
+		}
 	}
 	c.Resumed, c.Word, c.Setting = true, e.Word, e.Setting
 	err = c.Run(ctx)
